@@ -1,0 +1,97 @@
+"""The one place that prints: tables and prose to standard output, errors and progress to standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.markup import escape
+
+from evener.errors import EvenerError, Interrupted
+from evener.ports import Report
+from evener.records.events import Progress
+
+T = TypeVar("T")
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's errand. Ctrl-C cancels it once; its own clean-up then runs to the end."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; everything that was started has been stopped") from None
+
+
+def show_json(record: object) -> None:
+    """Write a record (or plain data) as JSON, one document, stable keys."""
+    from evener.codec import to_data
+
+    data = record if isinstance(record, dict) else to_data(record)
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_error(error: EvenerError) -> None:
+    err.print(f"[bold red]error:[/] {escape(error.message)}", soft_wrap=True)
+    if error.hint:
+        err.print(f"[bold]hint:[/] {escape(error.hint)}", soft_wrap=True)
+
+
+def gib(count: int | None) -> str:
+    """Bytes for people: "12.3 GiB", "512 MiB", "?" for unknown."""
+    if count is None:
+        return "?"
+    if abs(count) >= 1 << 30:
+        return f"{count / (1 << 30):.1f} GiB"
+    return f"{count / (1 << 20):.0f} MiB"
+
+
+@contextmanager
+def progress_bar(*, quiet: bool = False) -> Iterator[Report]:
+    """A bar per `Progress.what` on standard error, with time left; nothing when quiet or not a terminal's user."""
+    from rich.progress import (
+        BarColumn,
+        SpinnerColumn,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    if quiet:
+        yield lambda _progress: None
+        return
+    bars = Bars(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}"),
+        console=err,
+        transient=True,
+    )
+    tasks: dict[str, TaskID] = {}
+
+    def report(progress: Progress) -> None:
+        if progress.what not in tasks:
+            tasks[progress.what] = bars.add_task(progress.what, total=progress.of, detail="")
+        bars.update(
+            tasks[progress.what],
+            completed=progress.done,
+            total=progress.of,
+            detail=escape(progress.detail or ""),
+        )
+
+    with bars:
+        yield report

@@ -1,0 +1,40 @@
+"""Records to JSON and back. Keys are the field names; None is null; times are ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from evener.errors import RunUnreadable
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_data(record: object) -> Any:
+    """JSON-ready data of a record (or of a list or tuple of records)."""
+    if isinstance(record, (list, tuple)):
+        return [to_data(item) for item in record]
+    return _adapter(type(record)).dump_python(record, mode="json")
+
+
+def to_json(record: object, *, indent: int | None = None) -> str:
+    return json.dumps(to_data(record), indent=indent, ensure_ascii=False)
+
+
+def from_json(kind: type[T], text: str | bytes, *, source: str) -> T:
+    """Read a record. Unknown keys are dropped: a newer minor writer may have added some. `source` names the file."""
+    try:
+        read: T = _adapter(kind).validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "document"
+        raise RunUnreadable(f"{source}: {where}: {first['msg']}") from error
+    return read

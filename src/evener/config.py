@@ -1,0 +1,1 @@
+"""rig.toml at the door."""

@@ -1,0 +1,100 @@
+"""The outside world, as parameters: what a verb may ask of a host. Adapters are in `edges`, fakes in `testing`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from evener.records.events import Progress
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A command that ended by itself. `code` is negative for a signal, as in subprocess."""
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Child(Protocol):
+    """A long-running process on a leash: it ends when we do, whichever way we end.
+
+    `pid` is the command's own pid on its host. `lines()` yields standard output and error, line by line,
+    without line ends, until the process has closed both.
+    """
+
+    @property
+    def pid(self) -> int: ...
+
+    def lines(self) -> AsyncIterator[str]: ...
+
+    async def wait(self) -> int:
+        """Wait for the end; negative for a signal."""
+        ...
+
+    async def stop(self) -> int:
+        """Let the leash go: SIGTERM, again after a second (a head waits for open streams at the first), SIGKILL
+        after five. Returns when the process has ended; idempotent."""
+        ...
+
+
+class Shell(Protocol):
+    """One host's door. Every argv is a list: no shell is built from user strings."""
+
+    @property
+    def host(self) -> str: ...
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        within_s: float,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Finished:
+        """Run to the end. `env` replaces the environment but for the allow-list.
+
+        Raises HostError when the program is missing, cannot start, or does not end within `within_s`.
+        """
+        ...
+
+    async def start(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Child:
+        """Start on a leash. Raises HostError when it cannot start."""
+        ...
+
+    async def read(self, path: str, *, most_bytes: int = 1 << 20) -> bytes | None:
+        """The first bytes of a file, None when it does not exist or may not be read."""
+        ...
+
+    async def which(self, name: str) -> str | None:
+        """Absolute path of a program on the host's PATH, None when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An HTTP answer, whatever its status."""
+
+    status: int
+    body: bytes
+
+
+class Http(Protocol):
+    """Short HTTP conversations: health, properties, metrics."""
+
+    async def get(self, url: str, *, within_s: float, headers: Mapping[str, str] | None = None) -> Answer | None:
+        """None when nobody listens, the connection breaks, or no answer came within `within_s`."""
+        ...
+
+
+class Clock(Protocol):
+    """Time. `now_s` is monotonic."""
+
+    def now_s(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...

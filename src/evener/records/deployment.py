@@ -1,0 +1,44 @@
+"""A plan that is running: its processes, where it listens, what state it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from evener.records.plan import Candidate
+
+State = Literal["starting", "probing", "loading", "verifying", "ready", "stopping", "stopped", "failed"]
+Role = Literal["head", "worker"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One process of a deployment on one host. `pid` is the engine's own, not its leash's."""
+
+    role: Role
+    host: str
+    pid: int
+    listen: str
+    argv: tuple[str, ...]
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What `evener status` shows. `url` is the OpenAI-compatible base URL, without a trailing slash."""
+
+    name: str
+    state: State
+    since: datetime
+    supervisor_pid: int
+    model: str
+    model_path: str
+    candidate: Candidate
+    users: int
+    context: int
+    processes: tuple[Process, ...] = ()
+    url: str | None = None
+    run: str | None = None  # run folder
+    api_key_env: str | None = None
+    fault: str | None = None

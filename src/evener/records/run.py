@@ -1,0 +1,50 @@
+"""One measured thing: what `run.json` and `summary.json` of a run folder hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from evener.records.card import Scan
+from evener.records.conditions import Conditions
+from evener.records.load import UsersResult
+from evener.records.plan import Plan
+from evener.records.rig import Rig
+from evener.records.verification import CardCheck, FreedCheck
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """`run.json`: written first, never changed."""
+
+    id: str
+    what: str  # "demo", "up", "users"
+    started_at: datetime
+    conditions: Conditions
+    plan: Plan | None = None
+    rig: Rig | None = None
+    scan: Scan | None = None
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One layout of a run, from load to freed memory. `layout` is the candidate's name."""
+
+    layout: str
+    load_s: float | None = None
+    checks: tuple[CardCheck, ...] = ()
+    users: UsersResult | None = None
+    freed: tuple[FreedCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """`summary.json`: written last; its presence means the run is complete. `partial` marks an interrupted one."""
+
+    ended_at: datetime
+    stages: tuple[Stage, ...] = field(default=())
+    partial: str | None = None
+    schema: int = SCHEMA

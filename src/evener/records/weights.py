@@ -1,0 +1,71 @@
+"""What a model file says about itself: tensors and the facts that a planner needs. No weights are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """One tensor. `shape` is in ggml order (ne[0] first). `offset` counts from the start of its part's data."""
+
+    name: str
+    type: str  # "Q4_K", "F16", ...
+    shape: tuple[int, ...]
+    bytes: int
+    offset: int
+    part: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """Shape of the attention caches, one entry per layer where a tuple.
+
+    `kv_heads[i]` is 0 for a layer without a KV cache. `window[i]` is None for full attention.
+    Lengths are per head, in elements.
+    """
+
+    kv_heads: tuple[int, ...]
+    key_length: int
+    value_length: int
+    window: tuple[int | None, ...]
+    key_length_swa: int
+    value_length_swa: int
+    mla: bool = False  # K only, one compressed head; no V
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """A model as its header describes it.
+
+    `slot_bytes` has layers + 1 entries: one per block, then the output head (output norm, head, whatever is left).
+    A tied head is a second copy of the embedding on the head's device and is counted there.
+    `host_bytes` is what always stays on the head's host (token embedding).
+    `recurrent_bytes_per_sequence[i]` is the fixed state of block i for one sequence (0 for attention blocks).
+    `attention` is None where the cache of this architecture has no closed form; `cache_unknown` then says why.
+    """
+
+    name: str
+    paths: tuple[str, ...]  # every part, in order
+    architecture: str
+    quantisation: str
+    file_bytes: int
+    layers: int  # block_count, MTP blocks included
+    mtp_layers: int
+    parameters: int
+    active_parameters: int | None
+    context_train: int | None
+    vocabulary: int
+    embedding: int
+    feed_forward: int
+    slot_bytes: tuple[int, ...]
+    host_bytes: int
+    tied_head: bool
+    largest_tensor_bytes: int
+    attention: Attention | None
+    recurrent_bytes_per_sequence: tuple[int, ...] = ()
+    cache_unknown: str | None = None
+    experts: int = 0
+    experts_used: int = 0
+    projector: str | None = None
+    chat_template: bool = False
