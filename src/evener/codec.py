@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,7 +23,7 @@ def to_data(record: object) -> Any:
     """JSON-ready data of a record (or of a list or tuple of records)."""
     if isinstance(record, (list, tuple)):
         return [to_data(item) for item in record]
-    return _adapter(type(record)).dump_python(record, mode="json")
+    return _adapter(cast(Hashable, type(record))).dump_python(record, mode="json")
 
 
 def to_json(record: object, *, indent: int | None = None) -> str:
@@ -33,7 +33,7 @@ def to_json(record: object, *, indent: int | None = None) -> str:
 def from_json(kind: type[T], text: str | bytes, *, source: str) -> T:
     """Read a record. Unknown keys are dropped: a newer minor writer may have added some. `source` names the file."""
     try:
-        read: T = _adapter(kind).validate_json(text)
+        read: T = _adapter(cast(Hashable, kind)).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "document"
