@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @cache
 def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    return TypeAdapter(cast(Any, kind))
 
 
 def to_data(record: object) -> Any:

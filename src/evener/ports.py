@@ -92,6 +92,26 @@ class Http(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSeen:
+    """What an RPC worker said of itself. `devices` holds (free bytes, total bytes) per device.
+
+    A CPU device reports its host's whole memory as free on Linux and macOS: not usable as free memory.
+    """
+
+    endpoint: str
+    protocol: str
+    devices: tuple[tuple[int, int], ...]
+
+
+class Rpc(Protocol):
+    """A short visit to an RPC worker, safe for it: a queued visit that gives up must not kill the worker."""
+
+    async def hello(self, endpoint: str, *, within_s: float = 3.0) -> WorkerSeen:
+        """Raises the subclass of EndpointError that says what is wrong with "host:port"."""
+        ...
+
+
 class Clock(Protocol):
     """Time. `now_s` is monotonic."""
 
