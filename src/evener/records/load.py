@@ -24,7 +24,9 @@ class Request:
 
     TTFT is the first chunk that carries a generated token. `tokens` is the server's count; when it said nothing,
     the chunk count with `tokens_estimated`. `first_chunk_tokens` is None where nobody said how many it carried.
-    `failure` is None for a completed request.
+    `failure` is None for a completed request. `chunks` are stream events that carried tokens, `arrivals` the reads
+    that brought them: several chunks in one read say nothing about the time between them. `token_times` holds, per
+    arrival, its time and the tokens credited to it. `notes` are oddities that do not make it a failure.
     """
 
     id: int
@@ -40,6 +42,8 @@ class Request:
     tokens: int | None = None
     tokens_estimated: bool = False
     chunks: int = 0
+    reasoning_chunks: int = 0
+    arrivals: int = 0
     first_chunk_tokens: int | None = None
     finish_reason: str | None = None
     failure: FailureClass | None = None
@@ -48,6 +52,10 @@ class Request:
     server_prompt_ms: float | None = None
     server_predicted_ms: float | None = None
     server_prompt_tokens: int | None = None  # processed, without the cache
+    connect_s: float | None = None  # None when an open connection was used; never part of TTFT
+    retried: bool = False  # a reused connection was closed before any byte came back
+    token_times: tuple[tuple[float, float], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,7 @@ class Spread:
     p90: float | None
     interval: tuple[float, float] | None
     unit: str
+    p90_interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,20 +99,28 @@ class Level:
     goodput: float | None = None
     degradation: float | None = None  # per-user rate here / at one user
     note: str | None = None
+    batch_ratio: float | None = None  # arrivals / tokens: below 0.9 the gaps are between batches, not tokens
+    prompt_tokens: tuple[int, int] | None = None  # least and most, as the server counted them
+    output_tokens: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCost:
-    """What measuring cost, on this machine."""
+    """What measuring cost, on this machine. `lag_p95_ms` is how late the event loop woke up."""
 
     cpu_s: float
     added_ttft_ms: float | None = None
     saturated: bool | None = None
+    lag_p95_ms: float | None = None
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsersResult:
-    """The answer of `bench users`. `validity` is "valid" or the reason why the figures must not be used."""
+    """The answer of `bench users`. `validity` is "valid" or the reason why the figures must not be used.
+
+    `partial` says why levels are missing or short, `notes` what a reader must know to use the figures.
+    """
 
     url: str
     model: str | None
@@ -113,3 +130,5 @@ class UsersResult:
     client: ClientCost
     validity: str = "valid"
     label: str | None = None  # e.g. the layout that was measured
+    partial: str | None = None
+    notes: tuple[str, ...] = ()
