@@ -42,3 +42,24 @@ async def background(work: Awaitable[object]) -> AsyncIterator[asyncio.Future[ob
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def to_the_end(awaitable: Awaitable[T]) -> T:
+    """Finish `awaitable` even when we are cancelled meanwhile, as often as anybody likes; then be cancelled.
+
+    For stopping what was started: the awaitable must have a deadline of its own.
+    """
+    task = asyncio.ensure_future(awaitable)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            cancelled = True
+        except Exception:  # noqa: BLE001 - raised again by result() below
+            break
+    if cancelled:
+        raise asyncio.CancelledError
+    return task.result()

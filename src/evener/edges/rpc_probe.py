@@ -71,6 +71,8 @@ class _Visit:
                     raise self._not_rpc(f"answered {min(said, 1 << 62)} bytes where RPC answers {size}")
                 return await self._exactly(size)
         except TimeoutError:
+            if await self._is_web_server():
+                raise self._not_rpc("a web server answers there") from None
             raise EndpointBusy(
                 self._endpoint,
                 f"connected, but no answer to HELLO within {within_s:g} s",
@@ -89,6 +91,16 @@ class _Visit:
             got += more
         return got
 
+    async def _is_web_server(self) -> bool:
+        """HELLO has no line end, so a web server waits for one. A worker would never read these bytes: we reset."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(0.5):
+                await loop.sock_sendall(self._sock, b"\r\n\r\n")
+                return bool(await loop.sock_recv(self._sock, 16))
+        except (TimeoutError, OSError):
+            return False
+
     def _not_rpc(self, what: str) -> EndpointError:
         return EndpointNotRpc(
             self._endpoint, what, hint="something else listens there, or a worker older than protocol 7"
@@ -106,6 +118,8 @@ class _Visit:
 async def _connect(endpoint: str, within_s: float) -> socket.socket:
     """The engine splits at the first colon and knows IPv4 only; so do we."""
     host, _, port = endpoint.partition(":")
+    if not (host and port.isdigit() and 0 < int(port) < 65536):
+        raise EndpointUnresolved(endpoint, "not an endpoint", hint='write "address:port", e.g. "10.0.0.2:50052"')
     loop = asyncio.get_running_loop()
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.setblocking(False)
@@ -125,8 +139,6 @@ async def _connect(endpoint: str, within_s: float) -> socket.socket:
 def _translated(endpoint: str, error: BaseException, within_s: float) -> EndpointError | None:
     if isinstance(error, socket.gaierror):
         return EndpointUnresolved(endpoint, "the name does not resolve to an IPv4 address", hint="check the rig file")
-    if isinstance(error, (ValueError, OverflowError)):
-        return EndpointUnresolved(endpoint, "not an endpoint", hint='write "address:port", e.g. "10.0.0.2:50052"')
     if isinstance(error, ConnectionRefusedError):
         return EndpointRefused(endpoint, "nobody listens", hint="start the worker there, or check the port")
     if isinstance(error, TimeoutError):

@@ -48,6 +48,9 @@ class Card:
     power_limit_asked_w: float | None = None
     power_limit_effective_w: float | None = None
     excluded: bool = False  # by the rig file: shown, never planned
+    integrated: bool = False  # a part of the processor, with the host's memory
+    drives_display: bool | None = None
+    device: str | None = None  # its name inside its own host's engine ("CUDA0", "CPU"), None when it has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,40 @@ State = Literal["starting", "probing", "loading", "verifying", "ready", "stoppin
 Role = Literal["head", "worker"]
 
 
+BufferKind = Literal["weights", "kv", "recurrent", "compute", "output"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedDevice:
+    """A device the engine said it uses. `description` is the endpoint for an RPC device."""
+
+    name: str
+    description: str
+    bus_id: str | None
+    free_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """Memory the engine said it allocated. `device` is a device's name, or "host"."""
+
+    device: str
+    kind: BufferKind
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What the head's log says after a load: devices used, slots on each (output head included), buffers."""
+
+    devices: tuple[UsedDevice, ...]
+    layers: dict[str, int]  # device name ("CPU" for the host) -> slots
+    buffers: tuple[Buffer, ...]
+
+    def bytes_on(self, device: str, *kinds: BufferKind) -> int:
+        return sum(b.bytes for b in self.buffers if b.device == device and (not kinds or b.kind in kinds))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """One process of a deployment on one host. `pid` is the engine's own, not its leash's."""

@@ -1,0 +1,213 @@
+"""Bring a candidate up, and take it down: workers, then a visit to each endpoint, then the head until it serves.
+
+Leaving the block stops everything in reverse, on every host, however it is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from evener.dialects import llama_log, proc_net
+from evener.errors import (
+    ChildDied,
+    DoesNotFit,
+    EndpointError,
+    EndpointRefused,
+    LoadFailed,
+    LoadTimedOut,
+    PortTaken,
+)
+from evener.launch import health
+from evener.launch.children import OpenLog, Running, started
+from evener.ports import Http, Report, Rpc, Shell
+from evener.records.deployment import Loaded, Process, Role
+from evener.records.events import Progress
+from evener.records.plan import Candidate, Command
+from evener.together import together
+
+WORKER_LISTENS_WITHIN_S = 15.0
+HELLO_WITHIN_S = 3.0
+SLOWEST_LOAD_BYTES_PER_S = 8 << 20  # a 100 Mbit/s cable, with hashing on both sides
+LOAD_BASE_S = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The world, as this verb needs it. `shells` has a door for each host of the candidate."""
+
+    shells: Mapping[str, Shell]
+    rpc: Rpc
+    http: Http
+    open_log: OpenLog
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Up:
+    """A candidate that serves. `url` is the base of its OpenAI-compatible API."""
+
+    url: str
+    loaded: Loaded
+    load_s: float
+    children: tuple[Running, ...]
+    shells: Mapping[str, Shell]
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        return tuple(c.process for c in self.children)
+
+    async def fault(self) -> ChildDied:
+        """Wait for the first thing that goes wrong."""
+        return await health.fault(self.children, self.shells)
+
+
+@asynccontextmanager
+async def bring_up(
+    candidate: Candidate, ports: Ports, *, model_bytes: int, extra: Sequence[str] = ()
+) -> AsyncIterator[Up]:
+    """Start, probe, load, serve. `extra` are engine flags for the head, already checked for conflicts.
+
+    Raises PortTaken, the EndpointError that fits, LoadFailed, LoadTimedOut or ChildDied; nothing is left running.
+    """
+    if not candidate.fits:
+        raise DoesNotFit(f"{candidate.name}: {candidate.why_not}", hint="evener plan shows what fits")
+    server = candidate.servers[0]
+    for command in (*candidate.workers, server):
+        await require_free_port(ports.shells[command.host], command.listen)
+    async with AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(_start("worker", w, ports)) for w in candidate.workers]
+        await together(_listening(worker, ports) for worker in workers)
+        await together(_visit_foreign(endpoint, ports) for endpoint in foreign_endpoints(candidate))
+        begun_s = asyncio.get_running_loop().time()
+        head_command = Command(host=server.host, argv=(*server.argv, *extra), env=server.env, listen=server.listen)
+        head = await stack.enter_async_context(_start("head", head_command, ports))
+        children = (*workers, head)
+        url = f"http://{server.listen}"
+        await _serving(url, children, ports, within_s=load_within_s(model_bytes))
+        for child in children:
+            child.settled = True
+        yield Up(
+            url=url,
+            loaded=llama_log.read_loaded(head.facts),
+            load_s=asyncio.get_running_loop().time() - begun_s,
+            children=children,
+            shells=ports.shells,
+        )
+        ports.report(Progress(what="stopping"))
+
+
+def _start(role: Role, command: Command, ports: Ports) -> AbstractAsyncContextManager[Running]:
+    ports.report(Progress(what=f"starting {role} on {command.host}", detail=command.listen))
+    return started(role, command, ports.shells[command.host], ports.open_log)
+
+
+def load_within_s(model_bytes: int) -> float:
+    """The deadline of a load: what a slow cable needs, and a base for the rest."""
+    return LOAD_BASE_S + model_bytes / SLOWEST_LOAD_BYTES_PER_S
+
+
+def foreign_endpoints(candidate: Candidate) -> tuple[str, ...]:
+    """Endpoints of the head's --rpc that no worker of ours serves."""
+    argv = candidate.servers[0].argv
+    asked = argv[argv.index("--rpc") + 1].split(",") if "--rpc" in argv else []
+    ours = {w.listen for w in candidate.workers}
+    return tuple(e for e in asked if e not in ours)
+
+
+async def require_free_port(shell: Shell, listen: str) -> None:
+    """Raise PortTaken, with the listener's name where the host tells it."""
+    address, _, port = listen.rpartition(":")
+    table = await shell.read("/proc/net/tcp")
+    if table and proc_net.is_taken(proc_net.listening(table.decode()), address, int(port)):
+        raise PortTaken(
+            f"{shell.host}: {listen} is taken{await _by_whom(shell, port)}",
+            hint="stop it, or choose another port in rig.toml ([serve] port, or the host's ports)",
+        )
+
+
+async def _by_whom(shell: Shell, port: str) -> str:
+    if await shell.which("ss") is None:
+        return ""
+    answer = await shell.run(["ss", "-Hltnp", f"sport = :{port}"], within_s=5)
+    _, found, users = answer.stdout.partition("users:((")
+    if not found:
+        return ""
+    name, pid = users.split(",")[:2]
+    return f" by {name.strip(chr(34))} ({pid.replace('=', ' ')})"
+
+
+async def _listening(worker: Running, ports: Ports) -> None:
+    """A worker prints nothing until its first client: its port is its sign of life. Then say HELLO."""
+    deadline = asyncio.get_running_loop().time() + WORKER_LISTENS_WITHIN_S
+    while True:
+        try:
+            await ports.rpc.hello(worker.command.listen, within_s=HELLO_WITHIN_S)
+            return
+        except EndpointRefused:
+            if await _ended(worker):
+                raise await _worker_ended(worker) from None
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.05)
+        except EndpointError:
+            if await _ended(worker):  # then somebody else answers on its port
+                raise await _worker_ended(worker) from None
+            raise
+
+
+async def _ended(running: Running) -> bool:
+    try:
+        async with asyncio.timeout(0.05):
+            await running.child.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _worker_ended(worker: Running) -> EndpointError | LoadFailed | PortTaken:
+    await asyncio.sleep(0.1)
+    text = "\n".join(worker.last)
+    if "Failed to create server socket" in text:
+        return PortTaken(f"{worker.command.host}: {worker.command.listen} cannot be bound", hint="is it taken?")
+    why = worker.failure() or text.strip().rpartition("\n")[2] or "it said nothing"
+    code = await worker.child.wait()
+    return LoadFailed(f"the {worker.label} {health.how(code)}: {why}", hint=f"its log: {worker.log.name}")
+
+
+async def _visit_foreign(endpoint: str, ports: Ports) -> None:
+    ports.report(Progress(what=f"probing {endpoint}"))
+    await ports.rpc.hello(endpoint, within_s=HELLO_WITHIN_S)
+
+
+async def _serving(url: str, children: Sequence[Running], ports: Ports, *, within_s: float) -> None:
+    """Wait until the head serves, or the first sign that it never will."""
+    fault = asyncio.ensure_future(health.fault(children, ports.shells))
+    serving = asyncio.ensure_future(_until_serving(url, children[-1], ports))
+    try:
+        async with asyncio.timeout(within_s):
+            done, _ = await asyncio.wait([fault, serving], return_when=asyncio.FIRST_COMPLETED)
+    except TimeoutError:
+        raise LoadTimedOut(
+            f"{children[-1].label} does not serve after {within_s:.0f} s; last line: {_last(children[-1])}",
+            hint=f"its log: {children[-1].log.name}",
+        ) from None
+    finally:
+        for wait in (fault, serving):
+            wait.cancel()
+        await asyncio.gather(fault, serving, return_exceptions=True)
+    if fault in done:
+        died = fault.result()
+        raise LoadFailed(f"while loading, {died.message}", hint=died.hint)
+
+
+async def _until_serving(url: str, head: Running, ports: Ports) -> None:
+    while not await health.is_serving(ports.http, url):
+        ports.report(Progress(what="loading", detail=_last(head)[:70]))
+        await asyncio.sleep(0.1)
+
+
+def _last(running: Running) -> str:
+    return running.last[-1] if running.last else "(nothing yet)"

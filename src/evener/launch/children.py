@@ -1,0 +1,95 @@
+"""One engine process: started on its leash, its log kept and read, stopped when the block is left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from evener.dialects import llama_log
+from evener.ports import Child, Shell
+from evener.records.deployment import Process, Role
+from evener.records.plan import Command
+from evener.together import background, to_the_end
+
+OpenLog = Callable[[str, str], TextIO]  # (host, role and port) -> the file its log goes to
+LAST_LINES = 200
+
+
+@dataclass
+class Running:
+    """A child with what it has said so far. `facts` are the lines that are worth keeping, until `settled`."""
+
+    role: Role
+    command: Command
+    child: Child
+    log: TextIO
+    last: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
+    facts: list[str] = field(default_factory=list)
+    settled: bool = False  # after the load no more facts are gathered
+    lines_seen: int = 0
+
+    @property
+    def process(self) -> Process:
+        return Process(
+            role=self.role,
+            host=self.command.host,
+            pid=self.child.pid,
+            listen=self.command.listen,
+            argv=self.command.argv,
+            log=self.log.name,
+        )
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"{self.role} on {self.command.host} ({self.command.listen})"
+
+    def failure(self) -> str | None:
+        return llama_log.failure_of(self.last)
+
+
+@asynccontextmanager
+async def started(role: Role, command: Command, shell: Shell, open_log: OpenLog) -> AsyncIterator[Running]:
+    """Start `command` and keep its log; on leaving, let the leash go and wait until the process has ended."""
+    with open_log(command.host, f"{role}-{command.listen.rpartition(':')[2]}") as log:
+        child = await shell.start(command.argv, env=command.env)
+        running = Running(role=role, command=command, child=child, log=log)
+        try:
+            async with background(_keep_log(running)):
+                try:
+                    yield running
+                finally:
+                    await to_the_end(child.stop())
+        finally:
+            log.flush()
+
+
+async def _keep_log(running: Running) -> None:
+    async for raw in running.child.lines():
+        running.lines_seen += 1
+        line = llama_log.read_line(raw)
+        if llama_log.worth_keeping(line):
+            _keep(running, line.text)
+
+
+def _keep(running: Running, text: str) -> None:
+    running.last.append(text)
+    if not running.settled:
+        running.facts.append(text)
+    running.log.write(text + "\n")
+    running.log.flush()
+
+
+async def first_end(children: list[Running]) -> Running:
+    """Wait until one of them has ended. Its log is complete a moment later, when its pipe is drained."""
+    waits = {asyncio.ensure_future(r.child.wait()): r for r in children}
+    try:
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    return min((waits[d] for d in done), key=lambda r: r.role == "head")  # a worker's death explains the head's

@@ -1,0 +1,66 @@
+"""The command lines of a candidate: one worker per served host, one server. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evener.dialects import llama_flags as flags
+from evener.plan.seats import Seat, Used, names_at_head, served_hosts
+from evener.records.plan import Command, Workload
+from evener.records.rig import Serve
+from evener.records.weights import Weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What command lines need beside the plan itself. A host missing from `engines` gets bare program names."""
+
+    engines: Mapping[str, str]  # host -> folder of its binaries
+    ports: Mapping[str, int]  # host -> the port its worker will take
+
+
+def commands(
+    used: Sequence[Used], weights: Weights, workload: Workload, *, serve: Serve, tools: Tools
+) -> tuple[tuple[Command, ...], Command]:
+    """(workers in the order of their endpoints, server)."""
+    seats = [u.seat for u in used]
+    served = served_hosts(seats)
+    order = dict.fromkeys(s.host.name for s in seats if s.host.name in served)
+    workers = tuple(_worker([s for s in seats if s.host.name == name], tools) for name in order)
+    head = seats[-1]
+    alone_on_cpu = len(used) == 1 and head.card.kind == "cpu"
+    argv = flags.server_argv(
+        _program(flags.SERVER, head.host.name, tools),
+        weights.paths[0],
+        workload=workload,
+        rpc=[w.listen for w in workers],
+        devices=[] if alone_on_cpu else names_at_head(seats),
+        counts=[u.slots for u in used],
+        threads=head.threads,
+        listen=(serve.host, serve.port),
+    )
+    env = _environment([s for s in seats if s.host.name == head.host.name])
+    return workers, Command(host=head.host.name, argv=argv, env=env, listen=f"{serve.host}:{serve.port}")
+
+
+def _worker(seats: Sequence[Seat], tools: Tools) -> Command:
+    host = seats[0].host
+    listen = (host.address or "127.0.0.1", tools.ports.get(host.name, host.ports[0]))
+    argv = flags.worker_argv(
+        _program(flags.WORKER, host.name, tools),
+        listen=listen,
+        devices=[s.device for s in seats],
+        threads=seats[0].threads,
+    )
+    return Command(host=host.name, argv=argv, env=_environment(seats), listen=f"{listen[0]}:{listen[1]}")
+
+
+def _program(program: str, host: str, tools: Tools) -> str:
+    folder = tools.engines.get(host)
+    return f"{folder}/{program}" if folder else program
+
+
+def _environment(seats: Sequence[Seat]) -> dict[str, str]:
+    cuda = any(s.card.kind == "cuda" for s in seats)
+    return dict(flags.ENGINE_ENVIRONMENT) | (dict(flags.CUDA_ENVIRONMENT) if cuda else {})

@@ -1,0 +1,71 @@
+"""Who may take slots: the cards that a rig offers, and the order in which a plan uses them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evener.records.card import Card, Scan
+from evener.records.rig import Host
+
+PLANNED = ("local", "ssh", "stated")  # an endpoint host's devices have no known card
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A card that may take slots, on the host that owns it. `threads` is for a CPU card only."""
+
+    host: Host
+    card: Card
+    threads: int | None
+
+    @property
+    def offered_bytes(self) -> int:
+        return self.card.offered_bytes or 0
+
+    @property
+    def device(self) -> str:
+        return self.card.device or "CPU"
+
+
+def seats_of(host: Host, scan: Scan) -> list[Seat]:
+    """A host's GPUs, or its CPU when it has none to offer."""
+    seen = scan.host(host.name)
+    if seen is None or host.connection not in PLANNED:
+        return []
+    usable = [c for c in seen.cards if not c.excluded and c.device and c.offered_bytes]
+    gpus = [c for c in usable if c.kind != "cpu"]
+    chosen = gpus or usable
+    return [Seat(host=host, card=c, threads=seen.cores if c.kind == "cpu" else None) for c in chosen]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """A seat with its number of slots, and what it holds beside them."""
+
+    seat: Seat
+    slots: int
+    compute_bytes: int
+    overhead_bytes: int
+
+
+def served_hosts(seats: Sequence[Seat]) -> set[str]:
+    """Hosts whose cards a worker serves: all but the head's, and the head's too when its card is a CPU among others.
+
+    The head is the host of the last seat. `--device` cannot name its CPU, so in a cluster a worker serves it.
+    """
+    hosts = {seat.host.name for seat in seats}
+    if len(hosts) == 1:
+        return set()
+    head = seats[-1]
+    return hosts - ({head.host.name} if head.card.kind != "cpu" else set())
+
+
+def names_at_head(seats: Sequence[Seat]) -> list[str]:
+    """What the head calls each device: RPC0, RPC1, ... for what a worker serves, its own name otherwise."""
+    served = served_hosts(seats)
+    names: list[str] = []
+    for seat in seats:
+        rpc = sum(name.startswith("RPC") for name in names)
+        names.append(f"RPC{rpc}" if seat.host.name in served else seat.device)
+    return names
