@@ -1,0 +1,117 @@
+"""Rig: the one object the faces talk to. It wires the verbs to this machine and keeps nothing but the rig itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evener import config, state
+from evener.api import engines
+from evener.edges.local_shell import LocalShell
+from evener.engine import capability
+from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError
+from evener.records import rig as records
+from evener.records.card import EngineSeen, Scan
+from evener.records.deployment import Deployment
+from evener.scan.first_rig import first_rig
+from evener.scan.take import Door, take
+
+WITHIN_S = 10.0
+
+
+class Rig:
+    """Hosts and links, as the rig file states them, and what can be done with them."""
+
+    def __init__(self, record: records.Rig) -> None:
+        self.record = record
+
+    @classmethod
+    def open(cls, path: str | None = None) -> Rig:
+        """The rig of `path`, $EVENER_RIG, ./rig.toml or the state folder's; this machine alone where there is none.
+
+        Raises RigFileError with every fault of the file.
+        """
+        found = config.find_rig(path, state=state.state_folder())
+        return cls(config.load_rig(found) if found else config.this_machine())
+
+    async def scan(self, *, within_s: float = WITHIN_S) -> Scan:
+        """The rig as it is now. `within_s` bounds each question; what did not answer is unknown, with the reason."""
+        doors = {host.name: await _door(host, within_s) for host in self.record.hosts if host.connection == "local"}
+        return await take(self.record, doors, now=datetime.now(UTC), within_s=within_s)
+
+    def deployments(self) -> tuple[Deployment, ...]:
+        """What is running now."""
+        return ()
+
+
+async def write_first_rig(path: str | None = None, *, force: bool = False) -> Path:
+    """Write a rig.toml for this machine to `path` (./rig.toml) and return where it is.
+
+    Raises ConfigurationError when the file exists, unless `force`, or cannot be written.
+    """
+    target = Path(path or "rig.toml").expanduser()
+    seen = (await Rig(config.this_machine()).scan()).hosts[0]
+    try:
+        await asyncio.to_thread(_land, target, first_rig(seen), force)
+    except FileExistsError:
+        raise ConfigurationError(f"{target} exists and stays as it is", hint="--force replaces it") from None
+    except OSError as error:
+        raise ConfigurationError(f"{target}: cannot be written: {error.strerror}") from None
+    return target
+
+
+async def _door(host: records.Host, within_s: float) -> Door:
+    shell = LocalShell(host.name)
+    engine, fault = await _engine(shell, host.engine, within_s)
+    disk = _existing(Path(host.models).expanduser() if host.models else state.models_folder())
+    return Door(shell=shell, disk=str(disk), engine=engine, fault=fault)
+
+
+async def _engine(shell: LocalShell, asked: str | None, within_s: float) -> tuple[EngineSeen | None, str | None]:
+    """The engine of this machine, or why it cannot be used. None at all is no fault: it can be installed."""
+    try:
+        async with asyncio.timeout(within_s):
+            folder, able = await engines.find(asked)
+            devices = await capability.devices(shell, folder)
+    except EngineMissing as error:
+        return None, error.message if asked else None
+    except (EngineError, HostError) as error:
+        return None, error.message
+    except TimeoutError:
+        return None, f"the engine did not answer within {within_s:g} s"
+    names = tuple(device.name for device in devices)
+    return EngineSeen(
+        folder=str(folder),
+        build=able.build,
+        commit=able.commit,
+        protocol=able.protocol,
+        backends=(*dict.fromkeys(name.rstrip("0123456789") for name in names), "CPU"),
+        devices=names,
+    ), None
+
+
+def _existing(folder: Path) -> Path:
+    return next((p for p in (folder, *folder.parents) if p.is_dir()), Path("/"))
+
+
+def _land(target: Path, text: str, force: bool) -> None:
+    """Write the whole file or nothing; without `force` never over another, also not one that appears meanwhile."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".rig-", suffix=".toml")
+    fresh = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.chmod(0o644)
+        if force:
+            fresh.replace(target)
+        else:
+            target.hardlink_to(fresh)
+    finally:
+        with suppress(FileNotFoundError):
+            fresh.unlink()

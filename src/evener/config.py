@@ -1,1 +1,0 @@
-"""rig.toml at the door."""

@@ -1,0 +1,270 @@
+"""What is wrong with a rig.toml, in its owner's words: faults of single keys translated, faults between keys found."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import combinations
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from evener.config.tables import (
+    DEFAULT_PORTS,
+    KINDS,
+    SERVE_PORT,
+    CardsTable,
+    LinkTable,
+    MoneyTable,
+    ResidentTable,
+    RigTable,
+    ServeTable,
+    StatedCardTable,
+    check_address,
+    check_endpoint,
+    check_ports,
+    port_range,
+)
+
+Fault = tuple[str, str]  # (key, what is wrong)
+LOOPBACK = "127.0.0.1"
+THE_HEAD_ITSELF = (
+    "is the head itself: its memory would be counted, and used, twice. The head needs no endpoint; "
+    "evener starts a worker there where one is needed"
+)
+MUST_BE = {
+    "model_type": "must be a table",
+    "dict_type": "must be a table",
+    "list_type": "must be a list",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+}
+
+
+def rig_table(data: dict[str, Any]) -> tuple[RigTable | None, list[Fault]]:
+    """The checked tables of a parsed rig.toml, or None, and every fault. Tables with faults are not to be used."""
+    try:
+        table, faults = RigTable.model_validate(data), []
+    except ValidationError as error:
+        table, faults = None, [_fault(e) for e in error.errors()]
+    return table, faults + _cross_faults(data)
+
+
+# ---- faults of one key
+
+
+def _fault(error: Any) -> Fault:
+    loc = _untagged(error["loc"])
+    kind = error["type"]
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _key((*loc, "connection")), _connection_fault(error["input"])
+    if kind == "extra_forbidden":
+        return _key(loc), _unknown_key(error["loc"])
+    if kind == "missing":
+        return _key(loc), "is required"
+    if kind == "value_error":
+        return _key(loc), str(error["ctx"]["error"])
+    return _key(loc), MUST_BE.get(kind) or error["msg"].replace("Input should", "must")
+
+
+def _untagged(loc: Sequence[str | int]) -> tuple[str | int, ...]:
+    """Pydantic puts the chosen connection into the path: hosts, 1, ssh, ports."""
+    return (*loc[:2], *loc[3:]) if len(loc) > 2 and loc[0] == "hosts" else tuple(loc)
+
+
+def _key(loc: Sequence[str | int]) -> str:
+    path = ""
+    for part in loc:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def _connection_fault(host: Any) -> str:
+    given = host.get("connection") if isinstance(host, dict) else None
+    kinds = ", ".join(KINDS)
+    return (
+        f"is required: one of {kinds}" if given is None else f'"{given}" is none of {kinds}{_near(str(given), KINDS)}'
+    )
+
+
+def _unknown_key(loc: Sequence[str | int]) -> str:
+    key = str(loc[-1])
+    if len(loc) == 4 and loc[0] == "hosts":
+        owners = [kind for kind, table in KINDS.items() if key in table.model_fields]
+        if owners:
+            return f'has no meaning where connection = "{loc[2]}"; it belongs to {" and ".join(owners)}'
+    return "unknown key" + _near(key, _keys_beside(loc))
+
+
+def _keys_beside(loc: Sequence[str | int]) -> Collection[str]:
+    """The keys that could have been meant where `loc` ends."""
+    words = [part for part in loc[:-1] if isinstance(part, str)]
+    tables: dict[str, type[BaseModel]] = {"serve": ServeTable, "money": MoneyTable, "links": LinkTable, **KINDS}
+    tables |= {"residents": ResidentTable, "cards": StatedCardTable if "stated" in words else CardsTable}
+    return (tables[words[-1]] if words else RigTable).model_fields.keys()
+
+
+def _near(given: str, known: Collection[str]) -> str:
+    near = get_close_matches(given, known, n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+# ---- faults between keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """What can be read of one host's table, whatever else is wrong with it."""
+
+    kind: str | None
+    name: str | None
+    address: str | None
+    has_address: bool
+    ports: tuple[int, int] | None
+    include: int
+    endpoints: tuple[str | None, ...]
+
+    @property
+    def has_workers(self) -> bool:
+        return self.kind in ("local", "ssh")
+
+
+def _cross_faults(data: dict[str, Any]) -> list[Fault]:
+    hosts = [_host(raw) for raw in _tables(data.get("hosts"))]
+    links = _tables(data.get("links"))
+    serve = data["serve"] if isinstance(data.get("serve"), dict) else {}
+    return [
+        *_repeated("hosts", [host.name for host in hosts]),
+        *_repeated("links", [_text(link, "name") for link in links]),
+        *_link_faults(links, [host.name for host in hosts if host.name]),
+        *_head_faults(hosts),
+        *_address_faults(hosts, links),
+        *_port_faults(hosts, serve.get("port", SERVE_PORT)),
+        *_endpoint_faults(hosts),
+        *_serve_faults(serve),
+    ]
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str | None]:
+    return [item if isinstance(item, str) else None for item in value] if isinstance(value, list) else []
+
+
+def _text(table: Mapping[str, Any], key: str) -> str | None:
+    return table[key] if isinstance(table.get(key), str) else None
+
+
+def _host(raw: Mapping[str, Any]) -> _Host:
+    ports = _sound(check_ports, raw.get("ports", DEFAULT_PORTS))
+    cards = raw["cards"] if isinstance(raw.get("cards"), dict) else {}
+    return _Host(
+        kind=_text(raw, "connection"),
+        name=_text(raw, "name"),
+        address=_sound(check_address, raw.get("address")),
+        has_address="address" in raw,
+        ports=port_range(ports) if ports else None,
+        include=len(_texts(cards.get("include"))),
+        endpoints=tuple(_sound(check_endpoint, endpoint) for endpoint in _texts(raw.get("endpoints"))),
+    )
+
+
+def _sound(check: Callable[[str], str], value: Any) -> str | None:
+    """The value when it passes its own check; its fault is told elsewhere."""
+    try:
+        return check(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _repeated(table: str, names: Sequence[str | None]) -> Iterator[Fault]:
+    for i, name in enumerate(names):
+        if name is not None and name in names[:i]:
+            yield f"{table}[{i}].name", f'"{name}" is the name of {table}[{names.index(name)}] already'
+
+
+def _link_faults(links: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Fault]:
+    for i, link in enumerate(links):
+        ends = [end for end in _texts(link.get("between")) if end is not None]
+        for end in ends:
+            if end not in names:
+                yield f"links[{i}].between", f'no host is called "{end}"{_near(end, names)}'
+        if len(ends) == 2 and ends[0] == ends[1]:
+            yield f"links[{i}].between", f'joins "{ends[0]}" with itself'
+        addresses = link["addresses"] if isinstance(link.get("addresses"), dict) else {}
+        for name in addresses:
+            if name not in ends:
+                yield f"links[{i}].addresses.{name}", f"is not one of the two hosts it joins{_near(name, ends)}"
+
+
+def _head_faults(hosts: Sequence[_Host]) -> Iterator[Fault]:
+    if hosts and hosts[0].kind == "endpoint":
+        yield "hosts[0].connection", "the first host is the head, where llama-server runs: it cannot be an endpoint"
+
+
+def _address_faults(hosts: Sequence[_Host], links: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
+    """Each worker binds to one address. Only the head can do without: it reaches itself on loopback."""
+    on_links = {name for link in links if isinstance(link.get("addresses"), dict) for name in link["addresses"]}
+    for i, host in enumerate(hosts):
+        if i > 0 and host.has_workers and not host.has_address and host.name not in on_links:
+            yield f"hosts[{i}].address", "is required: the head reaches this host's worker there"
+
+
+def _port_faults(hosts: Sequence[_Host], serve_port: Any) -> Iterator[Fault]:
+    machines = [(i, host, host.ports) for i, host in enumerate(hosts) if host.has_workers and host.ports]
+    for i, host, (low, high) in machines:
+        if high - low + 1 < host.include:
+            yield f"hosts[{i}].ports", f"{low}-{high} has fewer ports than cards.include has cards ({host.include})"
+        if i == 0 and isinstance(serve_port, int) and low <= serve_port <= high:
+            yield "serve.port", f"{serve_port} lies in hosts[0].ports ({low}-{high})"
+    for (i, one, (low, high)), (j, other, (first, last)) in combinations(machines, 2):
+        if _same_address(one, other) and low <= last and first <= high:
+            yield f"hosts[{j}].ports", f"{first}-{last} overlaps hosts[{i}].ports ({low}-{high}) on the same address"
+
+
+def _same_address(one: _Host, other: _Host) -> bool:
+    """A host without an address serves on its own loopback, which two local hosts share and others do not."""
+    if one.has_address and other.has_address:
+        return one.address is not None and other.address is not None and _plain(one.address) == _plain(other.address)
+    bare = {_plain(host.address) if host.address else LOOPBACK for host in (one, other)}
+    return one.kind == other.kind == "local" and bare == {LOOPBACK}
+
+
+def _endpoint_faults(hosts: Sequence[_Host]) -> Iterator[Fault]:
+    """The engine connects twice to one worker under two spellings and waits for ever: a worker serves one client."""
+    seen: dict[str, str] = {}
+    for i, host in enumerate(hosts):
+        for n, endpoint in enumerate(host.endpoints):
+            if endpoint is None or host.kind != "endpoint":
+                continue
+            address, _, port = endpoint.rpartition(":")
+            key, plain = f"hosts[{i}].endpoints[{n}]", f"{_plain(address)}:{port}"
+            if plain in seen:
+                yield key, f'"{endpoint}" is {seen[plain]} already, and a worker serves one client'
+            elif _is_the_head(address, hosts[0]):
+                yield key, f'"{endpoint}" {THE_HEAD_ITSELF}'
+            seen.setdefault(plain, key)
+
+
+def _is_the_head(address: str, head: _Host) -> bool:
+    ours = {_plain(head.address)} if head.address else set()
+    if head.kind == "local":
+        full = socket.gethostname().lower()
+        ours |= {full, full.split(".")[0]}
+    return _plain(address) in ours or _plain(address).startswith("127.")
+
+
+def _serve_faults(serve: Mapping[str, Any]) -> Iterator[Fault]:
+    if serve.get("api_key_env") and serve.get("api_key_file"):
+        yield "serve.api_key_file", "api_key_env is given as well: which of the two?"
+
+
+def _plain(address: str) -> str:
+    """One spelling for one address, as far as it shows without asking anybody."""
+    return LOOPBACK if address.lower() == "localhost" else address.lower()

@@ -1,0 +1,132 @@
+"""nvidia-smi's CSV, in both directions. It knows nothing of engine device numbers: cards are keyed by UUID and bus id.
+
+Columns are found by the header, so an answer with fewer or other columns than asked for is read as far as it goes.
+Whatever is not a number, such as "[N/A]", "N/A", "[Not Supported]" or "[Insufficient Permissions]", is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evener.records.card import Card
+
+PROGRAM = "nvidia-smi"
+GPU_FIELDS = (
+    "index", "name", "uuid", "pci.bus_id", "driver_version", "memory.total", "memory.used", "memory.free",
+    "temperature.gpu", "power.limit", "enforced.power.limit", "compute_cap", "display_active",
+)  # fmt: skip
+APP_FIELDS = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
+# The GPU of these is a part of the processor and shares its memory; the driver reports no memory of its own for them.
+INTEGRATED = re.compile(r"\b(GB10|Orin|Thor|Xavier|Tegra)\b")
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuProcess:
+    """A process with a compute context on a GPU. `bytes` is None where the driver does not say (Windows, containers).
+
+    Programs that only draw, such as a desktop, are not among them.
+    """
+
+    gpu_uuid: str
+    pid: int
+    name: str | None
+    bytes: int | None
+
+
+def gpu_query(fields: Sequence[str] = GPU_FIELDS) -> list[str]:
+    return [PROGRAM, f"--query-gpu={','.join(fields)}", "--format=csv,nounits"]
+
+
+def app_query() -> list[str]:
+    return [PROGRAM, f"--query-compute-apps={','.join(APP_FIELDS)}", "--format=csv,nounits"]
+
+
+def refused_field(answer: str) -> str | None:
+    """The field a driver does not know, when that is why it refused the whole query."""
+    found = re.search(r'Field "([^"]+)" is not a valid field to query', answer)
+    return found[1] if found else None
+
+
+def parse_gpus(text: str) -> tuple[Card, ...]:
+    """Cards in the order of the answer, holders and offer still unknown. A row without UUID and bus id is no card."""
+    return tuple(_card(row) for row in _rows(text, free_text="name") if row.get("uuid") or row.get("pci.bus_id"))
+
+
+def parse_apps(text: str) -> tuple[GpuProcess, ...]:
+    """Processes of every card. A row without UUID or pid says nothing about anybody and is dropped."""
+    return tuple(
+        GpuProcess(
+            gpu_uuid=uuid,
+            pid=int(pid),
+            name=_said(row.get("process_name")),
+            bytes=_mib(row.get("used_gpu_memory")),
+        )
+        for row in _rows(text, free_text="process_name")
+        if (uuid := _said(row.get("gpu_uuid"))) and (pid := row.get("pid", "")).isdigit()
+    )
+
+
+def _card(row: Mapping[str, str]) -> Card:
+    uuid, bus_id = _said(row.get("uuid")), _said(row.get("pci.bus_id"))
+    name = _said(row.get("name")) or "NVIDIA GPU"
+    display = row.get("display_active", "")
+    return Card(
+        id=uuid or bus_id or "",
+        kind="cuda",
+        name=name,
+        uuid=uuid,
+        bus_id=bus_id,
+        total_bytes=_mib(row.get("memory.total")),
+        used_bytes=_mib(row.get("memory.used")),
+        free_bytes=_mib(row.get("memory.free")),
+        driver=_said(row.get("driver_version")),
+        compute_capability=_said(row.get("compute_cap")),
+        temperature_c=_number(row.get("temperature.gpu")),
+        power_limit_asked_w=_number(row.get("power.limit")),
+        power_limit_effective_w=_number(row.get("enforced.power.limit")),
+        integrated=bool(INTEGRATED.search(name)),
+        drives_display={"Enabled": True, "Disabled": False}.get(display),
+    )
+
+
+def _rows(text: str, *, free_text: str) -> Iterator[dict[str, str]]:
+    """Rows by column name. Commas beyond the header's belong to the one column that holds free text."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    header = next((i for i, line in enumerate(lines) if _columns(line) is not None), None)
+    if header is None:
+        return
+    columns = _columns(lines[header]) or []
+    at = columns.index(free_text) if free_text in columns else len(columns) - 1
+    for line in lines[header + 1 :]:
+        cells = line.split(",")
+        surplus = len(cells) - len(columns)
+        if surplus < 0:
+            continue
+        cells[at : at + surplus + 1] = [",".join(cells[at : at + surplus + 1])]
+        yield {column: cell.strip() for column, cell in zip(columns, cells, strict=True)}
+
+
+def _columns(line: str) -> list[str] | None:
+    """The column names of a header line, without their units; None for any other line."""
+    names = [re.sub(r" \[.*\]$", "", cell.strip()) for cell in line.split(",")]
+    return names if {"name", "uuid", "pid", "gpu_uuid"} & set(names) else None
+
+
+def _said(text: str | None) -> str | None:
+    """The text, unless it is one of the driver's ways to say nothing."""
+    if not text or text == "N/A" or (text.startswith("[") and text.endswith("]")) or text.startswith("Requested func"):
+        return None
+    return text
+
+
+def _number(text: str | None) -> float | None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?: \S+)?", text or "")
+    return float(found[1]) if found else None
+
+
+def _mib(text: str | None) -> int | None:
+    number = _number(text)
+    return None if number is None else int(number * MIB)
