@@ -1,0 +1,168 @@
+"""The parts of a report, as data: the JSON of `evener report --json`. Numbers stay numbers; the faces write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from evener.records.load import Level
+from evener.records.verification import CardCheck, CardVerdict, FreedCheck, FreedVerdict
+
+Outcome = Literal["slower", "faster", "cannot be separated", "unknown"]
+RunState = Literal["complete", "partial", "unfinished"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """Decode tokens per second of one user: the median over `n` requests and its 95 % interval.
+
+    `value` is None where nothing valid was measured; `why` then says so.
+    """
+
+    layout: str
+    users: int
+    value: float | None
+    interval: tuple[float, float] | None
+    n: int
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two layouts at one user count. `change` is other / base - 1, `interval` its bounds with each median at the far
+    end of its own 95 % interval; both None unless the two can be separated or at least computed."""
+
+    base: str
+    other: str
+    users: int
+    outcome: Outcome
+    change: float | None
+    interval: tuple[float, float] | None
+    sentence: str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caution:
+    """Something a reader must know before using a figure. `grave`: the answer is no, or the figure must not be used."""
+
+    grave: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRow:
+    """One planned device of a layout: what was promised, seen, and given back. Bytes.
+
+    `first_layer` counts from 0 over all devices in --device order. `total_bytes` is the card's size.
+    `left_bytes` is what the card held after the stop beyond what it held before the start (negative: less).
+    `verdict` and `freed` are None where nobody checked.
+    """
+
+    host: str
+    card: str
+    card_name: str
+    device: str
+    first_layer: int
+    layers: int
+    planned_bytes: int
+    reported_bytes: int | None
+    measured_bytes: int | None
+    floor_bytes: int | None
+    ceiling_bytes: int | None
+    left_bytes: int | None
+    total_bytes: int | None
+    verdict: CardVerdict | None
+    freed: FreedVerdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """One process of a layout, ready to paste. `role` is "worker" or "server"; workers start first."""
+
+    role: str
+    host: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """One measured layout, from load to freed memory. `name` is the candidate's; `label` says it in words.
+
+    `levels` holds the users curve, one entry per user count; `invalid` is why its figures must not be used.
+    `kind` and `hosts` are empty where the plan does not know the layout. `one_machine`: several of its hosts turned
+    out to be the same machine.
+    """
+
+    name: str
+    label: str
+    kind: str
+    hosts: tuple[str, ...]
+    one_machine: bool
+    load_s: float | None
+    cards: tuple[CardRow, ...]
+    checks: tuple[CardCheck, ...]
+    freed: tuple[FreedCheck, ...]
+    levels: tuple[Level, ...]
+    measured: bool
+    invalid: str | None
+    prompt_tokens: int | None
+    output_tokens: int | None
+    commands: tuple[CommandLine, ...]
+
+    @property
+    def layers(self) -> int:
+        return sum(card.layers for card in self.cards)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A recorded fact, in one line."""
+
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """Everything a report says. `speeds` and `comparisons` are about `headline_users` parallel users.
+
+    `findings` are further sentences, `conditions` are (name, value or None), `limits` say what the figures do not.
+    """
+
+    id: str
+    what: str
+    title: str
+    state: RunState
+    started_at: datetime
+    ended_at: datetime | None
+    headline: str
+    basis: str
+    headline_users: int | None
+    speeds: tuple[Speed, ...]
+    comparisons: tuple[Comparison, ...]
+    findings: tuple[str, ...]
+    cautions: tuple[Caution, ...]
+    layouts: tuple[Layout, ...]
+    conditions: tuple[tuple[str, str | None], ...]
+    limits: tuple[str, ...]
+    moments: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One line of `evener runs`. `model` and `layouts` are what was planned and measured; `bytes` is the folder's size.
+
+    `fault` says in one line why a folder could not be read; then only `id` and `path` are known.
+    """
+
+    id: str
+    path: str
+    bytes: int | None
+    what: str | None = None
+    started_at: datetime | None = None
+    model: str | None = None
+    layouts: tuple[str, ...] = ()
+    state: RunState | None = None
+    fault: str | None = None

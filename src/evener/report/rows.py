@@ -1,0 +1,193 @@
+"""A run's records as the rows of a report: layouts, cards, conditions, moments. Pure; judges nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+from evener.records.conditions import Conditions
+from evener.records.events import Fact
+from evener.records.plan import Candidate, DevicePlan
+from evener.records.run import Run, Stage, Summary
+from evener.records.verification import CardCheck, FreedCheck
+from evener.report.parts import CardRow, CommandLine, Layout, Moment, RunRow, RunState
+from evener.report.words import command_line, listed, shorten, size
+
+_LONGEST_FACT = 200
+
+
+def layouts(run: Run, stages: Sequence[Stage]) -> tuple[Layout, ...]:
+    """One per stage, in the order in which they were measured."""
+    candidates = [run.plan.candidate(stage.layout) if run.plan else None for stage in stages]
+    labels = [
+        label(candidate) if candidate else stage.layout for candidate, stage in zip(candidates, stages, strict=True)
+    ]
+    return tuple(
+        _layout(run, stage, candidate, own if labels.count(own) == 1 else f"{own} ({stage.layout})")
+        for stage, candidate, own in zip(stages, candidates, labels, strict=True)
+    )
+
+
+def label(candidate: Candidate) -> str:
+    """A candidate in words: "alpha alone", "RTX 5090 of alpha alone", "alpha + beta"."""
+    if candidate.kind == "card" and candidate.devices:
+        return f"{candidate.devices[0].card_name} of {listed(candidate.hosts)} alone"
+    if candidate.kind == "experts-in-ram":
+        return f"{' + '.join(candidate.hosts)}, experts in RAM"
+    if candidate.kind in ("replicas", "several-models"):
+        return f"{listed(candidate.hosts)}, each its own copy"
+    return f"{candidate.hosts[0]} alone" if len(candidate.hosts) == 1 else " + ".join(candidate.hosts) or candidate.name
+
+
+def _layout(run: Run, stage: Stage, candidate: Candidate | None, own_label: str) -> Layout:
+    users = stage.users
+    return Layout(
+        name=stage.layout,
+        label=own_label,
+        kind=candidate.kind if candidate else "",
+        hosts=candidate.hosts if candidate else (),
+        one_machine=any(len(set(names) & set(candidate.hosts)) > 1 for names in one_machine(run))
+        if candidate
+        else False,
+        load_s=stage.load_s,
+        cards=_cards(run, stage, candidate.devices if candidate else ()),
+        checks=stage.checks,
+        freed=stage.freed,
+        levels=users.levels if users else (),
+        measured=users is not None,
+        invalid=users.validity if users and users.validity != "valid" else None,
+        prompt_tokens=users.prompt_tokens_asked if users else None,
+        output_tokens=users.output_tokens_asked if users else None,
+        commands=commands(candidate) if candidate else (),
+    )
+
+
+def _cards(run: Run, stage: Stage, devices: Sequence[DevicePlan]) -> tuple[CardRow, ...]:
+    checks = {(c.host, c.card, c.device): c for c in stage.checks}
+    freed = {(f.host, f.card): f for f in stage.freed}
+    rows, first = [], 0
+    for device in sorted(devices, key=lambda d: d.position):
+        check, after = checks.get((device.host, device.card, device.device)), freed.get((device.host, device.card))
+        rows.append(_card(run, device, first, check, after))
+        first += device.layers
+    return tuple(rows)
+
+
+def _card(run: Run, device: DevicePlan, first: int, check: CardCheck | None, after: FreedCheck | None) -> CardRow:
+    seen = run.scan.host(device.host) if run.scan else None
+    card = seen.card(device.card) if seen else None
+    return CardRow(
+        host=device.host,
+        card=device.card,
+        card_name=device.card_name,
+        device=device.device,
+        first_layer=first,
+        layers=device.layers,
+        planned_bytes=check.planned_bytes if check else device.total_bytes,
+        reported_bytes=check.reported_bytes if check else None,
+        measured_bytes=check.measured_bytes if check else None,
+        floor_bytes=check.floor_bytes if check else None,
+        ceiling_bytes=check.ceiling_bytes if check else None,
+        left_bytes=left_bytes(after) if after else None,
+        total_bytes=card.total_bytes if card else None,
+        verdict=check.verdict if check else None,
+        freed=after.verdict if after else None,
+    )
+
+
+def left_bytes(check: FreedCheck) -> int | None:
+    """What a card holds after the stop beyond what it held before the start; None where either is unknown."""
+    if check.after_bytes is None or check.before_bytes is None:
+        return None
+    return check.after_bytes - check.before_bytes
+
+
+def one_machine(run: Run) -> tuple[tuple[str, ...], ...]:
+    """Host names that turned out to be the same machine."""
+    by_id: dict[str, list[str]] = defaultdict(list)
+    for host in run.scan.hosts if run.scan else ():
+        if host.machine_id is not None:
+            by_id[host.machine_id].append(host.name)
+    return tuple(tuple(names) for names in by_id.values() if len(names) > 1)
+
+
+def commands(candidate: Candidate) -> tuple[CommandLine, ...]:
+    """What was started, in the order of starting: workers, then the server that connects to them."""
+    return tuple(
+        CommandLine(role=role, host=command.host, text=command_line(command.argv, command.env))
+        for role, group in (("worker", candidate.workers), ("server", candidate.servers))
+        for command in group
+    )
+
+
+_NAMES = {
+    "model_sha256": "model SHA-256",
+    "model_bytes": "model size",
+    "kv_type_k": "KV cache type, keys",
+    "kv_type_v": "KV cache type, values",
+    "context": "context, tokens per user",
+    "users": "parallel users",
+    "engine_builds": "engine build",
+    "power_limits_w": "power limit, W",
+    "held_before": "memory held by others before",
+    "evener": "evener version",
+    "thinking_asked": "thinking mode asked",
+    "thinking_observed": "thinking mode observed",
+}
+
+
+def conditions(stated: Conditions) -> tuple[tuple[str, str | None], ...]:
+    """(name, value in words or None for unknown), every condition, in the order of the record."""
+    return tuple(
+        (_NAMES.get(field.name, field.name.replace("_", " ")), _condition(field.name, getattr(stated, field.name)))
+        for field in fields(Conditions)
+    )
+
+
+def _condition(name: str, value: object) -> str | None:
+    if name == "model_bytes" and isinstance(value, int):
+        return f"{size(value)} ({value:,} bytes)"
+    if isinstance(value, Mapping):
+        pairs = ((key, size(item) if name == "held_before" else str(item)) for key, item in sorted(value.items()))
+        return "; ".join(f"{key}: {item}" for key, item in pairs) or None
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value) or None
+    return None if value is None else str(value)
+
+
+def moments(facts: Sequence[Fact], *, most: int = 40) -> tuple[Moment, ...]:
+    """The last `most` recorded facts, a line each."""
+    return tuple(Moment(at=fact.at, text=_fact(fact)) for fact in facts[-most:])
+
+
+def _fact(fact: Fact) -> str:
+    told = ", ".join(f"{key} {_plain(value)}" for key, value in fact.data.items() if value is not None)
+    return shorten(f"{fact.kind}: {told}" if told else fact.kind, _LONGEST_FACT)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | None) -> RunRow:
+    """A run in one line."""
+    model = run.plan.model if run.plan else None
+    return RunRow(
+        id=run.id,
+        path=path,
+        bytes=size_bytes,
+        what=run.what,
+        started_at=run.started_at,
+        model=f"{model.name} {model.quantisation}" if model else None,
+        layouts=tuple(stage.layout for stage in summary.stages) if summary else (),
+        state=state(summary),
+    )
+
+
+def state(summary: Summary | None) -> RunState:
+    """ "unfinished" has no summary at all; "partial" has one that says what is missing."""
+    if summary is None:
+        return "unfinished"
+    return "partial" if summary.partial else "complete"

@@ -1,0 +1,96 @@
+"""What a report says about one run, as plain data that both faces show. Reads records, never a folder. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evener.records.events import Fact
+from evener.records.load import Request
+from evener.records.run import Run, Stage, Summary
+from evener.report import comparing, rows
+from evener.report.cautions import cautions
+from evener.report.limits import limits
+from evener.report.parts import Comparison, Layout, Speed, Story
+from evener.report.words import company, count, number
+
+
+def tell(run: Run, summary: Summary | None, facts: Sequence[Fact], requests: Sequence[Request]) -> Story:
+    """The whole story. `summary` is None for a run that never finished; then only what was recorded is told."""
+    stages = summary.stages if summary else planned(run)
+    layouts = rows.layouts(run, stages)
+    users = comparing.common_users(layouts)
+    speeds = tuple(comparing.speed(x, users) for x in layouts) if users is not None else ()
+    against = comparing.comparisons(layouts, users)
+    return Story(
+        id=run.id,
+        what=run.what,
+        title=title(run),
+        state=rows.state(summary),
+        started_at=run.started_at,
+        ended_at=summary.ended_at if summary else None,
+        headline=comparing.headline(layouts, against, users),
+        basis=_basis(layouts, speeds, against),
+        headline_users=users,
+        speeds=speeds,
+        comparisons=against,
+        findings=_findings(run, layouts, against),
+        cautions=cautions(summary, stages, layouts, requests),
+        layouts=layouts,
+        conditions=rows.conditions(run.conditions),
+        limits=limits(run, layouts),
+        moments=rows.moments(facts),
+    )
+
+
+def planned(run: Run) -> tuple[Stage, ...]:
+    """What a run that left no summary was about to do: the plan's choice, with nothing seen of it."""
+    choice = run.plan.verdict.choice if run.plan else None
+    return (Stage(layout=choice),) if choice else ()
+
+
+def title(run: Run) -> str:
+    """The model, its quantisation and what was done."""
+    if run.plan is None:
+        return run.what
+    return f"{run.plan.model.name} {run.plan.model.quantisation}: {run.what}"
+
+
+def _basis(layouts: Sequence[Layout], speeds: Sequence[Speed], against: Sequence[Comparison]) -> str:
+    if len(against) == 1:
+        return against[0].basis
+    label = {x.name: x.label for x in layouts}
+    return "; ".join(f"{label[s.layout]}: {company(s.n, s.interval)}" for s in speeds if s.value is not None)
+
+
+def _findings(run: Run, layouts: Sequence[Layout], against: Sequence[Comparison]) -> tuple[str, ...]:
+    label = {x.name: x.label for x in layouts}
+    found = [run.plan.verdict.sentence] if run.plan and run.plan.verdict.sentence else []
+    if len(against) > 1:
+        found += [f"{label[c.other]} against {label[c.base]}: {c.sentence}. {c.basis}" for c in against]
+    found += [sentence for x in layouts if (sentence := _together(x))]
+    found += [sentence for x in layouts if (sentence := _memory(x))]
+    return tuple(found)
+
+
+def _together(layout: Layout) -> str | None:
+    """What many users get from one layout, at its largest user count."""
+    usable = [] if layout.invalid else [x for x in layout.levels if x.total_tokens_per_s is not None]
+    if not usable or (most := max(usable, key=lambda level: level.users)).users == 1:
+        return None
+    each = most.per_user_tokens_per_s
+    company_ = company(each.n, each.interval)
+    return (
+        f"{layout.label} gives {count(most.users, 'user')} together {number(most.total_tokens_per_s)} tok/s, "
+        f"each {number(each.p50)} ({company_})"
+    )
+
+
+def _memory(layout: Layout) -> str | None:
+    if not layout.checks:
+        return None
+    kept = sum(check.verdict == "as planned" for check in layout.checks)
+    told = f"{layout.label}: {kept} of {count(len(layout.checks), 'card')} as planned after load"
+    if not layout.freed:
+        return told
+    free = sum(check.verdict in ("freed", "freed, drifted") for check in layout.freed)
+    return f"{told}; memory given back after stop by {free} of {len(layout.freed)}"

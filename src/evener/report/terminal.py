@@ -1,0 +1,223 @@
+"""One story and its tables as rich renderables, readable from 60 columns on. Names are text, never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evener.records.load import Level, Spread, UsersResult
+from evener.records.plan import Candidate, DevicePlan
+from evener.records.verification import CardCheck, FreedCheck
+from evener.report.cautions import holder
+from evener.report.parts import Caution, Layout, RunRow, Story
+from evener.report.words import UNKNOWN, number, percent, seconds, size, span
+
+_TONES = {
+    "as planned": "green", "freed": "green", "freed, drifted": "yellow", "unknown": "yellow",
+    "over": "bold red", "under": "bold red", "missing": "bold red", "held": "bold red",
+    "complete": "green", "partial": "yellow", "unfinished": "yellow",
+}  # fmt: skip
+_STRIP = 24
+
+
+def view(story: Story) -> RenderableType:
+    """The whole report."""
+    return Group(*_spaced(_head(story), *(_layout(layout) for layout in story.layouts), _limits(story)))
+
+
+def _spaced(*parts: RenderableType) -> Iterator[RenderableType]:
+    for part in parts:
+        yield part
+        yield Text()
+
+
+def _head(story: Story) -> RenderableType:
+    when = f"{story.started_at:%Y-%m-%d %H:%M} UTC, {story.state}"
+    lines: list[RenderableType] = [
+        Text.assemble((story.title, "bold"), f"  {when}  ", (story.id, "dim")),
+        Text(f"{story.headline}.", style="bold cyan"),
+    ]
+    if story.basis:
+        lines.append(Text(f"{story.basis}.", style="dim"))
+    lines += [_caution(caution) for caution in story.cautions]
+    lines += [_bullet("-", sentence) for sentence in story.findings]
+    return Group(*lines)
+
+
+def _caution(caution: Caution) -> RenderableType:
+    return _bullet("✕" if caution.grave else "!", caution.text, style="red" if caution.grave else "yellow")
+
+
+def _bullet(mark: str, text: str, style: str = "") -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style=style), Text(text))
+    return grid
+
+
+def _layout(layout: Layout) -> RenderableType:
+    load = f"  loaded in {seconds(layout.load_s)}" if layout.load_s is not None else ""
+    parts: list[RenderableType] = []
+    if layout.cards:
+        parts.append(layers_table(layout))
+    if layout.levels:
+        parts.append(_levels_table(layout.levels, invalid=layout.invalid))
+    if layout.checks:
+        parts.append(checks_table(layout.checks))
+    if layout.freed:
+        parts.append(freed_table(layout.freed))
+    heading = Text.assemble((layout.label, "bold"), load)
+    return Group(heading, *(Padding(part, (1, 0, 0, 2)) for part in parts))
+
+
+def _limits(story: Story) -> RenderableType:
+    return Group(Text("What these figures do not say", style="bold"), *(_bullet("-", text) for text in story.limits))
+
+
+def layers_table(layout: Layout) -> Table:
+    """Where the layers lie: a strip per card, the model's first layer on the left."""
+    table = _table("layers", "card", "#device", "#layers")
+    table.columns[0].no_wrap = True
+    for card in layout.cards:
+        table.add_row(
+            _strip(card.first_layer, card.layers, layout.layers),
+            Text(f"{card.host} / {card.card_name}"),
+            Text(card.device),
+            f"{card.layers} of {layout.layers}",
+        )
+    return table
+
+
+def _strip(first: int, own: int, of: int) -> Text:
+    start, end = (round(_STRIP * n / of) if of else 0 for n in (first, first + own))
+    return Text.assemble("·" * start, ("━" * (end - start), "cyan"), "·" * (_STRIP - end))
+
+
+def checks_table(checks: Sequence[CardCheck]) -> Table:
+    """Promised against measured after load. `layers` is seen/planned."""
+    table = _table("after load", "#layers", "#planned", "#reported", "#measured", "verdict")
+    for check in checks:
+        layers = f"{UNKNOWN if check.layers_seen is None else check.layers_seen}/{check.layers_planned}"
+        table.add_row(
+            _card(check.host, check.card_name, check.device, check.why),
+            layers,
+            size(check.planned_bytes),
+            size(check.reported_bytes),
+            size(check.measured_bytes),
+            _verdict(check.verdict),
+        )
+    return table
+
+
+def freed_table(freed: Sequence[FreedCheck]) -> Table:
+    """Used memory of each card before the start, while loaded, and after the stop, with who still holds it."""
+    table = _table("after stop", "#before", "#loaded", "#after", "verdict")
+    for check in freed:
+        holders = "; ".join(f"held by {holder(held)}" for held in check.holders)
+        why = "; ".join(part for part in (check.why, holders) if part)
+        table.add_row(
+            _card(check.host, check.card_name, None, why),
+            size(check.before_bytes),
+            size(check.during_bytes),
+            size(check.after_bytes),
+            _verdict(check.verdict),
+        )
+    return table
+
+
+def users_table(result: UsersResult) -> Table:
+    """The user curve; 95 % intervals of the medians stand below them."""
+    return _levels_table(result.levels, invalid=None if result.validity == "valid" else result.validity)
+
+
+def _levels_table(levels: Sequence[Level], *, invalid: str | None) -> Table:
+    table = _table("users", "#total\ntok/s", "#each\ntok/s", "#of one\nuser's", "#TTFT\nms", "#n", "#failed")
+    if invalid:
+        table.caption = Text(f"invalid, not to be used: {invalid}", style="bold red")
+        table.caption_justify = "left"
+    for level in levels:
+        table.add_row(
+            str(level.users),
+            number(level.total_tokens_per_s),
+            _median(level.per_user_tokens_per_s),
+            UNKNOWN if level.degradation is None else percent(level.degradation),
+            _median(level.ttft_ms),
+            str(level.requests.completed),
+            str(level.requests.errored + level.requests.invalid),
+            style="dim strike" if invalid else None,
+        )
+    return table
+
+
+def _median(spread: Spread) -> Text:
+    if spread.p50 is None:
+        return Text(UNKNOWN)
+    return Text.assemble(number(spread.p50), "\n", (span(spread.interval) if spread.interval else "n too small", "dim"))
+
+
+def plan_table(candidate: Candidate) -> Table:
+    """What each device will hold, in --device order."""
+    table = _table("in order", "#layers", "#holds", "#total", "#free")
+    for device in sorted(candidate.devices, key=lambda d: d.position):
+        table.add_row(
+            _card(device.host, device.card_name, device.device, None),
+            str(device.layers),
+            _holds(device),
+            size(device.total_bytes),
+            Text(size(device.free_bytes), style="bold red" if _is_short(device) else ""),
+        )
+    return table
+
+
+def _is_short(device: DevicePlan) -> bool:
+    return device.free_bytes is not None and device.free_bytes < device.total_bytes
+
+
+def _holds(device: DevicePlan) -> Text:
+    parts = [("weights", device.weights_bytes), ("KV", device.kv_bytes)]
+    parts.append(("compute, about" if device.compute_estimated else "compute", device.compute_bytes))
+    parts += [("overhead", device.overhead_bytes)] if device.overhead_bytes else []
+    lines = [Text.assemble((f"{name} ", "dim"), size(count)) for name, count in parts]
+    return Text("\n").join(lines)
+
+
+def runs_table(rows: Sequence[RunRow]) -> Table:
+    """What has been measured, newest first."""
+    table = _table("run", "when, UTC", "state", "#size")
+    for row in rows:
+        about = row.fault or ", ".join(word for word in (row.model, " and ".join(row.layouts)) if word)
+        table.add_row(
+            Text.assemble(row.id, *([("\n" + about, "red" if row.fault else "dim")] if about else [])),
+            f"{row.started_at:%Y-%m-%d %H:%M}" if row.started_at else UNKNOWN,
+            _verdict(row.state or "unreadable"),
+            size(row.bytes),
+        )
+    return table
+
+
+def _card(host: str, card_name: str, device: str | None, why: str | None) -> Text:
+    lines = [(f"{host} / {card_name}", "")]
+    lines += [(f" {device}", "dim")] if device else []
+    lines += [(f"\n{why}", "dim")] if why else []
+    return Text.assemble(*lines)
+
+
+def _verdict(word: str) -> Text:
+    return Text(word, style=_TONES.get(word, "bold red"))
+
+
+def _table(*columns: str) -> Table:
+    """ "#" marks a column of figures. Only names fold; figures keep their line."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_edge=False)
+    for column in columns:
+        if column.startswith("#"):
+            table.add_column(column[1:], justify="right", no_wrap=True)
+        else:
+            table.add_column(column, overflow="fold")
+    return table

@@ -1,0 +1,93 @@
+"""How figures are written: short, with their unit and their company; what is unknown is "-". Knows no records."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+UNKNOWN = "-"
+_KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+_LEFT_OUT = "<left out>"
+
+Interval = tuple[float, float] | None
+
+
+def size(count: int | None) -> str:
+    """Bytes for people: "12.3 GiB", "512 MiB", "20 KiB"."""
+    if count is None:
+        return UNKNOWN
+    if abs(count) >= _GIB:
+        return f"{count / _GIB:.1f} GiB"
+    if abs(count) >= _MIB or count == 0:
+        return f"{count / _MIB:.0f} MiB"
+    return f"{count / _KIB:.1f} KiB"
+
+
+def number(value: float | None) -> str:
+    """About three figures: 0.85, 8.41, 34.2, 120."""
+    if value is None:
+        return UNKNOWN
+    places = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:.{places}f}"
+
+
+def percent(share: float) -> str:
+    """A share of 1 as "44 %"; small ones keep a decimal."""
+    hundredths = share * 100
+    return f"{hundredths:.0f} %" if abs(hundredths) >= 9.95 else f"{hundredths:.1f} %"
+
+
+def seconds(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{number(value)} s"
+
+
+def milliseconds(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.0f} ms"
+
+
+def span(interval: Interval) -> str:
+    """An interval as "60.1-61.8"."""
+    return UNKNOWN if interval is None else f"{number(interval[0])}-{number(interval[1])}"
+
+
+def company(n: int, interval: Interval) -> str:
+    """What stands behind a figure: "n=20, 95% 60.1-61.8", or that n is too small for an interval."""
+    return f"n={n}, 95% {span(interval)}" if interval else f"n={n}, too few for an interval"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """ "1 card", "3 cards" """
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c" """
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut in the middle: the two ends of a name tell most."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 3
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """One line to paste into a shell. What is a secret by its name is left to the reader's environment."""
+    assignments = [_assignment(name, value) for name, value in sorted(env.items())]
+    return " ".join([*(["env", *assignments] if env else []), shlex.join(_without_secrets(argv))])
+
+
+def _assignment(name: str, value: str) -> str:
+    if not any(word in name.upper() for word in _SECRET):
+        return shlex.quote(f"{name}={value}")
+    return f'{name}="${name}"' if name.isidentifier() else shlex.quote(f"{name}={_LEFT_OUT}")
+
+
+def _without_secrets(argv: Sequence[str]) -> list[str]:
+    words = [_LEFT_OUT if before == "--api-key" else word for before, word in zip(["", *argv], argv, strict=False)]
+    return [f"--api-key={_LEFT_OUT}" if word.startswith("--api-key=") else word for word in words]
