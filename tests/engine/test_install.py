@@ -1,0 +1,177 @@
+"""The whole errand, on toys: real processes on real leashes, a toolchain of shell scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from evener.codec import from_json
+from evener.edges.local_shell import LocalShell
+from evener.engine.build import Recipe, Workshop, compile_engine
+from evener.engine.choice import Choice
+from evener.engine.host import HostFacts
+from evener.engine.install import Folders, install
+from evener.engine.lock import install_lock
+from evener.engine.source import Pin
+from evener.errors import EngineBuildFailed, EngineError, EngineUnfit, HostBusy
+from evener.records.capability import Built, Installed
+from evener.records.events import Progress
+
+from .toys import script, toy_archive, toy_engine, toy_toolchain
+
+
+class Bench:
+    """A cache, a toy toolchain on PATH, and a toy source archive."""
+
+    def __init__(self, at: Path) -> None:
+        self.cache = at / "cache"
+        self.product = toy_engine(at / "product")
+        self.tools = at / "tools"
+        self.archive = at / "toy.tar.gz"
+        self.pin: Pin = toy_archive(self.archive)
+        self.seen: list[Progress] = []
+        toy_toolchain(self.tools, engine=self.product)
+
+    async def install(self) -> Installed:
+        folders = Folders(
+            engines=self.cache / "engines", sources=self.cache / "sources", workshops=self.cache / "workshops"
+        )
+        return await install(
+            LocalShell("here"), folders=folders, environ={}, report=self.seen.append, asked="cpu",
+            given=self.archive, pin=self.pin,
+        )  # fmt: skip
+
+    def landed(self) -> list[str]:
+        return sorted(p.name for p in (self.cache / "engines").glob("*/engine.json"))
+
+    def made(self) -> list[str]:
+        return (next((self.cache / "workshops").glob("*/build/made"))).read_text().split()
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    bench = Bench(tmp_path)
+    monkeypatch.setenv("PATH", f"{bench.tools}:{os.environ['PATH']}")
+    return bench
+
+
+async def wait_for_step(bench: Bench, number: int) -> None:
+    async with asyncio.timeout(10):
+        while not any(p.what == "compile" and p.done >= number for p in bench.seen):  # noqa: ASYNC110 - a list has no event
+            await asyncio.sleep(0.01)
+
+
+async def test_an_engine_is_built_proved_and_named(bench: Bench) -> None:
+    done = await bench.install()
+    assert not done.already
+    assert done.check.ok
+    folder = Path(done.folder)
+    assert folder.parent == bench.cache / "engines"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "engine.json", "ggml-rpc-server", "llama-bench", "llama-fit-params", "llama-quantize", "llama-server",
+    ]  # fmt: skip
+    built = from_json(Built, (folder / "engine.json").read_bytes(), source="engine.json")
+    assert (built.build, built.commit, built.backend) == (77, bench.pin.sha256[:7], "cpu")
+    assert (built.compiler, built.protocol) == ("GNU 12.2.0", "7.0.0")
+
+
+async def test_progress_goes_through_every_stage_in_order(bench: Bench) -> None:
+    await bench.install()
+    assert list(dict.fromkeys(p.what for p in bench.seen)) == ["unpack", "configure", "compile", "prove"]
+    assert [(p.done, p.of) for p in bench.seen if p.what == "compile" and p.of] == [(1, 3), (2, 3), (3, 3)]
+
+
+async def test_only_the_archive_is_kept_beside_the_result(bench: Bench) -> None:
+    await bench.install()
+    assert [p.name for p in (bench.cache / "sources").iterdir()] == ["toy-1.tar.gz"]
+    assert list((bench.cache / "workshops").iterdir()) == []
+
+
+async def test_a_second_install_does_nothing(bench: Bench) -> None:
+    first = await bench.install()
+    bench.seen.clear()
+    second = await bench.install()
+    assert second.already
+    assert second.built == first.built
+    assert bench.seen == []
+
+
+async def test_an_interrupted_build_stops_its_compiler_and_goes_on_where_it_was(bench: Bench) -> None:
+    toy_toolchain(bench.tools, engine=bench.product, seconds_per_step=0.4)
+    errand = asyncio.create_task(bench.install())
+    await wait_for_step(bench, 2)
+    errand.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await errand
+    assert bench.landed() == []
+    assert bench.made() == ["1"]
+    await asyncio.sleep(0.6)
+    assert bench.made() == ["1"], "the compiler went on after it was interrupted"
+    bench.seen.clear()
+    done = await bench.install()
+    assert not done.already
+    assert [p.done for p in bench.seen if p.what == "compile" and p.of] == [2, 3]
+
+
+async def test_a_failed_compile_lands_nothing_and_names_the_first_error(bench: Bench) -> None:
+    script(bench.tools / "ninja", "echo '[1/3] Building'; echo \"a.cpp:3:4: error: no member named 'x'\"; exit 1")
+    with pytest.raises(EngineBuildFailed, match=r"cannot compile llama\.cpp: a\.cpp:3:4: error: no member") as failure:
+        await bench.install()
+    assert "build.log" in (failure.value.hint or "")
+    assert bench.landed() == []
+
+
+async def test_a_compiler_killed_for_memory_is_told_apart(bench: Bench) -> None:
+    script(bench.tools / "ninja", "echo 'c++: fatal error: Killed signal terminated program cc1plus'; exit 1")
+    with pytest.raises(EngineBuildFailed) as failure:
+        await bench.install()
+    assert failure.value.hint == "not enough memory: evener engine install --jobs 1"
+
+
+async def test_an_engine_that_dies_of_an_illegal_instruction_never_lands(bench: Bench) -> None:
+    toy_engine(bench.product, token="kill -ILL $$")
+    with pytest.raises(EngineUnfit, match="built for another CPU"):
+        await bench.install()
+    assert bench.landed() == []
+    toy_engine(bench.product)
+    assert not (await bench.install()).already
+
+
+async def test_a_missing_program_is_told(bench: Bench) -> None:
+    (bench.product / "llama-quantize").unlink()
+    with pytest.raises(EngineBuildFailed, match="left no llama-quantize"):
+        await bench.install()
+
+
+async def test_two_installs_meet_by_pid(bench: Bench) -> None:
+    with install_lock(bench.cache / "engines"), pytest.raises(HostBusy, match=rf"another evener \(pid {os.getpid()}\)"):
+        await bench.install()
+    assert not (await bench.install()).already
+
+
+async def test_missing_tools_are_told_before_anything_is_fetched(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(bench.product))
+    with pytest.raises(EngineError, match=r"here: cmake, ninja or make, a C\+\+ compiler missing"):
+        await bench.install()
+    assert not (bench.cache / "sources").exists()
+
+
+async def test_make_begins_anew_after_a_sudden_death(bench: Bench) -> None:
+    # ninja knows which objects it finished; make takes half an object for a whole one.
+    choice = Choice(backend="cpu")
+    recipe = Recipe(pin=bench.pin, choice=choice, cpu="11111111")
+    workshop = Workshop(folder=bench.cache / "w")
+    (workshop.build / "bin").mkdir(parents=True)
+    (workshop.build / "half.o").touch()
+    workshop.compiling.touch()
+    (bench.tools / "ninja").rename(bench.tools / "make")
+    facts = HostFacts(system="Linux", cpu="11111111", gpus=(), tools={"make": "make"})
+    await compile_engine(
+        LocalShell("here"), recipe, facts=facts, archive=bench.archive, workshop=workshop, jobs=1, environ={},
+        report=bench.seen.append,
+    )  # fmt: skip
+    assert not (workshop.build / "half.o").exists()
+    assert not workshop.compiling.exists()
