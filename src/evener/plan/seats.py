@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evener.records.card import Card, Scan
+from evener.records.card import Card, HostSeen, Scan
 from evener.records.rig import Host
 
 PLANNED = ("local", "ssh", "stated")  # an endpoint host's devices have no known card
@@ -29,14 +29,24 @@ class Seat:
 
 
 def seats_of(host: Host, scan: Scan) -> list[Seat]:
-    """A host's GPUs, or its CPU when it has none to offer."""
+    """A host's GPUs, or its CPU when it has none to offer.
+
+    Hosts on one machine share its cores: more threads than cores wait for each other in spin loops.
+    """
     seen = scan.host(host.name)
     if seen is None or host.connection not in PLANNED:
         return []
     usable = [c for c in seen.cards if not c.excluded and c.device and c.offered_bytes]
     gpus = [c for c in usable if c.kind != "cpu"]
     chosen = gpus or usable
-    return [Seat(host=host, card=c, threads=seen.cores if c.kind == "cpu" else None) for c in chosen]
+    return [Seat(host=host, card=c, threads=_threads(seen, scan) if c.kind == "cpu" else None) for c in chosen]
+
+
+def _threads(seen: HostSeen, scan: Scan) -> int | None:
+    if seen.cores is None:
+        return None
+    sharing = sum(h.machine_id == seen.machine_id for h in scan.hosts) if seen.machine_id else 1
+    return max(1, seen.cores // sharing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,80 @@
+"""A CPU card is measured by its worker's resident set: between weights + KV and the planned total."""
+
+from evener.records.card import Holder
+from evener.records.deployment import Buffer, Loaded, Process, UsedDevice
+from evener.records.plan import Candidate, DevicePlan
+from evener.verify.loaded import check_loaded
+from tests.rigs import MIB, cpu, scan, seen
+
+PLAN = DevicePlan(
+    host="beta", card="cpu", card_name="EPYC", device="RPC0", position=0, layers=16, weights_bytes=34 * MIB,
+    kv_bytes=96 * MIB, compute_bytes=43 * MIB, overhead_bytes=0, total_bytes=173 * MIB, free_bytes=None,
+)  # fmt: skip
+CANDIDATE = Candidate(
+    name="cluster", kind="cluster", hosts=("beta",), fits=True, short_bytes=0, devices=(PLAN,), host_bytes={},
+    servers=(), workers=(),
+)  # fmt: skip
+WORKER = Process(role="worker", host="beta", pid=7, listen="127.0.0.2:50052", argv=("ggml-rpc-server",))
+
+
+def loaded(*, layers=16, weights=34, device="RPC0"):
+    return Loaded(
+        devices=(UsedDevice(name=device, description="127.0.0.2:50052", bus_id=None, free_bytes=None),),
+        layers={device: layers},
+        buffers=(
+            Buffer(device=device, kind="weights", bytes=weights * MIB),
+            Buffer(device=device, kind="kv", bytes=96 * MIB),
+            Buffer(device=device, kind="compute", bytes=43 * MIB),
+        ),
+    )
+
+
+def check(what, *holders, pid=7):
+    process = Process(role="worker", host="beta", pid=pid, listen=WORKER.listen, argv=WORKER.argv)
+    return check_loaded(CANDIDATE, what, scan(seen("beta", cpu(holders=holders))), (process,))[0]
+
+
+def worker_holding(mib):
+    return Holder(kind="process", bytes=mib * MIB, pid=7, command="ggml-rpc-server")
+
+
+def test_resident_set_between_caches_and_total_is_as_planned():
+    one = check(loaded(), worker_holding(137))
+    assert (one.verdict, one.measured_bytes, one.reported_bytes) == ("as planned", 137 * MIB, 173 * MIB)
+    assert (one.layers_planned, one.layers_seen) == (16, 16)
+
+
+def test_weights_that_are_not_there_are_under():
+    one = check(loaded(), worker_holding(60))
+    assert one.verdict == "under"
+    # 98 % of 130 MiB are 127.4; 60 are there
+    assert one.why == "67 MiB less than its weights and caches"
+
+
+def test_more_than_the_total_and_its_slack_is_over():
+    assert check(loaded(), worker_holding(173 + 64)).verdict == "as planned"
+    over = check(loaded(), worker_holding(173 + 65))
+    assert (over.verdict, over.why) == ("over", "65 MiB more than planned")
+
+
+def test_what_the_engine_reports_is_held_to_the_same_limits():
+    assert check(loaded(weights=134), worker_holding(137)).verdict == "over"
+
+
+def test_a_card_nobody_could_read_is_unknown_not_under():
+    assert check(loaded()).verdict == "unknown"
+
+
+def test_memory_of_somebody_elses_process_is_not_ours():
+    one = check(loaded(), worker_holding(137), pid=8)
+    assert (one.verdict, one.measured_bytes) == ("unknown", None)
+
+
+def test_a_device_the_engine_does_not_use_is_missing():
+    one = check(loaded(device="RPC1"), worker_holding(137))
+    assert (one.verdict, one.why) == ("missing", "the engine does not use RPC0")
+
+
+def test_layers_that_went_elsewhere_are_missing_though_the_memory_fits():
+    one = check(loaded(layers=15), worker_holding(137))
+    assert (one.verdict, one.why) == ("missing", "15 of 16 planned layers are there")
