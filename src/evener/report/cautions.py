@@ -64,6 +64,7 @@ def _stage(stage: Stage) -> Iterator[tuple[bool, str]]:
         yield from _users(stage.users)
     for freed in stage.freed:
         yield from _freed(freed)
+    yield from _drifted(stage)
 
 
 def _check(check: CardCheck) -> Iterator[tuple[bool, str]]:
@@ -107,11 +108,8 @@ def _level(level: Level) -> Iterator[tuple[bool, str]]:
 def _falling(before: Level, after: Level) -> Iterator[tuple[bool, str]]:
     a, b = before.total_tokens_per_s, after.total_tokens_per_s
     if a is not None and b is not None and after.users > before.users and b < a * 0.98:
-        users = f"{before.users} to {after.users}"
-        yield (
-            False,
-            f"the total falls from {number(a)} to {number(b)} tok/s between {users} users: more users, less work",
-        )
+        users, rates = f"{before.users} to {after.users} users", f"{number(a)} to {number(b)} tok/s"
+        yield False, f"from {users} the total falls from {rates}: more users, less work"
 
 
 def _freed(check: FreedCheck) -> Iterator[tuple[bool, str]]:
@@ -119,10 +117,15 @@ def _freed(check: FreedCheck) -> Iterator[tuple[bool, str]]:
     if check.verdict == "held":
         holders = f", held by {listed([holder(h) for h in check.holders])}" if check.holders else ", holder unknown"
         yield True, f"{where} kept {size(left_bytes(check))} after the stop{holders}{why}"
-    elif check.verdict == "freed, drifted":
-        yield False, f"{where} is freed within tolerance, {size(left_bytes(check))} of drift{why}"
     elif check.verdict == "unknown":
         yield False, f"{where}: nobody could see whether its memory came back{why}"
+
+
+def _drifted(stage: Stage) -> Iterator[tuple[bool, str]]:
+    drifts = [left_bytes(check) or 0 for check in stage.freed if check.verdict == "freed, drifted"]
+    if drifts:
+        cards = count(len(drifts), "card is", "cards are")
+        yield False, f"{cards} freed within tolerance, with at most {size(max(drifts))} of drift"
 
 
 def holder(held: Holder) -> str:

@@ -6,7 +6,8 @@ the difference at 5 %: where it says "slower", it is; where it says "cannot be s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from evener.report.parts import Comparison, Layout, Speed
@@ -71,14 +72,14 @@ def compare(base: Layout, other: Layout, users: int) -> Comparison:
             sentence="the two cannot be separated",
             basis=f"{basis}. These 95 % intervals overlap: a real difference may exist, and more requests may show it",
         )
-    low, high = (percent(abs(end)) for end in sorted(interval, key=abs))
-    return verdict(
+    found = verdict(
         outcome="slower" if change < 0 else "faster",
         change=change,
         interval=interval,
         sentence=_difference(base, other, change),
-        basis=f"{basis}. With each median at the far end of its interval the difference is {low} to {high}",
+        basis=basis,
     )
+    return replace(found, basis=f"{basis}. With each median at the far end of its interval: {bounds(found)}")
 
 
 def _basis(layout: Layout, found: Speed) -> str:
@@ -109,14 +110,23 @@ def comparisons(layouts: Sequence[Layout], users: int | None) -> tuple[Compariso
     return tuple(compare(base, other, users) for other in layouts if other is not base)
 
 
+def bounds(found: Comparison) -> str | None:
+    """ "42 % to 47 %", without a sign; None where there is no difference to bound."""
+    if found.interval is None or found.outcome == "cannot be separated":
+        return None
+    low, high = sorted(abs(end) for end in found.interval)
+    return f"{percent(low)} to {percent(high)}"
+
+
 def headline(layouts: Sequence[Layout], against: Sequence[Comparison], users: int | None) -> str:
-    """One sentence: each layout's speed, and what the further machines did."""
+    """One sentence: how fast, and what the further machines did."""
     if users is None:
         return _without_speeds(layouts)
     each = "for one user" if users == 1 else f"for each of {users} users"
+    if len(against) > 1:
+        return _among_many({x.name: x for x in layouts}, against, users, each)
     parts = [_spoken(x, speed(x, users), each if i == 0 else "") for i, x in enumerate(layouts)]
-    verdict = against[0].sentence if len(against) == 1 else _among_many(layouts, against)
-    return ": ".join(["; ".join(parts), *([verdict] if verdict else [])])
+    return ": ".join(["; ".join(parts), *(found.sentence for found in against)])
 
 
 def _spoken(layout: Layout, found: Speed, each: str) -> str:
@@ -124,17 +134,21 @@ def _spoken(layout: Layout, found: Speed, each: str) -> str:
     return f"{layout.label}: {figure} {each}".rstrip()
 
 
-def _among_many(layouts: Sequence[Layout], against: Sequence[Comparison]) -> str:
-    if not against:
-        return ""
-    label = {x.name: x.label for x in layouts}
-    better = [c for c in against if c.outcome == "faster"]
-    if better:
-        return f"{listed([label[c.other] for c in better])} beat {label[against[0].base]}"
-    open_ = [c for c in against if c.outcome != "slower"]
-    if open_:
-        return f"{label[against[0].base]} cannot be separated from {listed([label[c.other] for c in open_])}"
-    return f"{label[against[0].base]} is the fastest"
+def _among_many(by_name: Mapping[str, Layout], against: Sequence[Comparison], users: int, each: str) -> str:
+    """Who wins; or who cannot be told apart from the best single machine."""
+    base = by_name[against[0].base]
+
+    def rate(name: str) -> str:
+        return number(speed(by_name[name], users).value)
+
+    def named(some: Sequence[Comparison]) -> str:
+        return listed([f"{by_name[c.other].label} ({rate(c.other)})" for c in some])
+
+    if better := [c for c in against if c.outcome == "faster"]:
+        return f"{named(better)} beat {base.label} ({rate(base.name)}), tok/s {each}"
+    if open_ := [c for c in against if c.outcome != "slower"]:
+        return f"{base.label} ({rate(base.name)}) cannot be separated from {named(open_)}, tok/s {each}"
+    return f"{base.label} is the fastest of {len(by_name)} layouts: {rate(base.name)} tok/s {each}"
 
 
 def _without_speeds(layouts: Sequence[Layout]) -> str:

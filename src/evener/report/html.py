@@ -35,9 +35,13 @@ def page(story: Story, run: Run) -> str:
     import jinja2
     from markupsafe import Markup
 
-    loader = jinja2.PackageLoader("evener.report")
     environment = jinja2.Environment(
-        autoescape=True, loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=lambda value: words.plain(value) if type(value) is str else value,
+        loader=jinja2.PackageLoader("evener.report"),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
     for write in (words.size, words.number, words.percent, words.seconds, words.milliseconds, words.count):
         environment.filters[write.__name__] = write

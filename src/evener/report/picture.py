@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from evener.records.card import Card
 from evener.records.rig import Link
@@ -15,7 +16,9 @@ from evener.report.parts import CardRow, Layout
 from evener.report.words import count, listed, shorten, size
 
 WIDTH = 440
-_MARGIN, _PAD, _HEAD, _CARD, _GAP, _LINK, _GUTTER = 1, 12, 34, 64, 8, 46, 26
+_MARGIN, _PAD, _GAP = 1, 12, 8
+_HEAD, _CARD, _IDLE_CARD = 34, 64, 34
+_LINK, _APART, _GUTTER = 46, 14, 32  # between joined hosts, between others, beside hosts for a link that passes them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +70,15 @@ def draw(run: Run, layout: Layout) -> Picture:
     names = _host_names(run, layout)
     links = _links(run, layout, names)
     passing = sum(abs(names.index(a) - names.index(b)) > 1 for a, b, _, _ in links)
+    joined = {(a, b) for a, b, _, _ in links}
     boxes, y = [], float(_MARGIN)
-    for name in names:
+    for name, below in zip_longest(names, names[1:]):
         box = _host(run, layout, name, y)
         boxes.append(box)
-        y += box.height + _LINK
+        y += box.height + (_LINK if (name, below) in joined else _APART if below else _MARGIN)
     return Picture(
         width=WIDTH + passing * _GUTTER,
-        height=y - _LINK + _MARGIN if boxes else 0,
+        height=y if boxes else 0,
         hosts=tuple(boxes),
         links=_lines(links, names, boxes),
         told=_told(layout),
@@ -97,7 +101,7 @@ def _host(run: Run, layout: Layout, name: str, y: float) -> HostBox:
         top += _CARD + _GAP
     for card in idle:
         cards.append(_unused(card, top))
-        top += _CARD + _GAP
+        top += _IDLE_CARD + _GAP
     height = top - y - (_GAP if cards else 0) + (_PAD if cards else 0)
     role = "not used" if name not in layout.hosts and not rows else "head" if _is_head(layout, name) else "worker"
     return HostBox(y=y, height=height, name=shorten(name, 34), role=role, cards=tuple(cards))
@@ -131,9 +135,9 @@ def _used(row: CardRow, layers: int, y: float) -> CardBox:
 
 
 def _unused(card: Card, y: float) -> CardBox:
-    about = "left out by the rig file" if card.excluded else "no layers"
+    about = "left out by the rig file" if card.excluded else ""
     return CardBox(
-        y=y, height=_CARD, name=shorten(card.name, 38), full_name=card.name, device="", layers=about,
+        y=y, height=_IDLE_CARD, name=shorten(card.name, 38), full_name=card.name, device="", layers=about,
         memory=f"{size(card.total_bytes)} in all" if card.total_bytes is not None else "", share=None, verdict=None,
     )  # fmt: skip
 

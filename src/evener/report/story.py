@@ -66,10 +66,16 @@ def _findings(run: Run, layouts: Sequence[Layout], against: Sequence[Comparison]
     label = {x.name: x.label for x in layouts}
     found = [run.plan.verdict.sentence] if run.plan and run.plan.verdict.sentence else []
     if len(against) > 1:
-        found += [f"{label[c.other]} against {label[c.base]}: {c.sentence}. {c.basis}" for c in against]
+        found += [f"{label[c.other]} against {label[c.base]}: {_with_bounds(c)}" for c in against]
     found += [sentence for x in layouts if (sentence := _together(x))]
     found += [sentence for x in layouts if (sentence := _memory(x))]
     return tuple(found)
+
+
+def _with_bounds(found: Comparison) -> str:
+    if bounds := comparing.bounds(found):
+        return f"{found.sentence} ({bounds})"
+    return found.sentence
 
 
 def _together(layout: Layout) -> str | None:

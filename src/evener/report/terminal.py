@@ -15,7 +15,7 @@ from evener.records.plan import Candidate, DevicePlan
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.cautions import holder
 from evener.report.parts import Caution, Layout, RunRow, Story
-from evener.report.words import UNKNOWN, number, percent, seconds, size, span
+from evener.report.words import UNKNOWN, number, percent, plain, seconds, size, span
 
 _TONES = {
     "as planned": "green", "freed": "green", "freed, drifted": "yellow", "unknown": "yellow",
@@ -23,11 +23,15 @@ _TONES = {
     "complete": "green", "partial": "yellow", "unfinished": "yellow",
 }  # fmt: skip
 _STRIP = 24
+_LAST_MOMENTS = 8
 
 
 def view(story: Story) -> RenderableType:
     """The whole report."""
-    return Group(*_spaced(_head(story), *(_layout(layout) for layout in story.layouts), _limits(story)))
+    parts = [_head(story), *(_layout(layout) for layout in story.layouts), _conditions(story), _limits(story)]
+    if story.state != "complete" and story.moments:
+        parts.insert(1, _moments(story))
+    return Group(*_spaced(*parts))
 
 
 def _spaced(*parts: RenderableType) -> Iterator[RenderableType]:
@@ -39,11 +43,11 @@ def _spaced(*parts: RenderableType) -> Iterator[RenderableType]:
 def _head(story: Story) -> RenderableType:
     when = f"{story.started_at:%Y-%m-%d %H:%M} UTC, {story.state}"
     lines: list[RenderableType] = [
-        Text.assemble((story.title, "bold"), f"  {when}  ", (story.id, "dim")),
-        Text(f"{story.headline}.", style="bold cyan"),
+        _text((story.title, "bold"), f"  {when}  ", (story.id, "dim")),
+        _text((f"{story.headline}.", "bold cyan")),
     ]
     if story.basis:
-        lines.append(Text(f"{story.basis}.", style="dim"))
+        lines.append(_text((f"{story.basis}.", "dim")))
     lines += [_caution(caution) for caution in story.cautions]
     lines += [_bullet("-", sentence) for sentence in story.findings]
     return Group(*lines)
@@ -57,7 +61,7 @@ def _bullet(mark: str, text: str, style: str = "") -> RenderableType:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style=style), Text(text))
+    grid.add_row(_text((mark, style)), _text(text))
     return grid
 
 
@@ -72,12 +76,31 @@ def _layout(layout: Layout) -> RenderableType:
         parts.append(checks_table(layout.checks))
     if layout.freed:
         parts.append(freed_table(layout.freed))
-    heading = Text.assemble((layout.label, "bold"), load)
+    heading = _text((layout.label, "bold"), load)
     return Group(heading, *(Padding(part, (1, 0, 0, 2)) for part in parts))
 
 
+def _moments(story: Story) -> RenderableType:
+    """How far a run came that did not come to its end."""
+    lines = [_text((f"{moment.at:%H:%M:%S}", "dim"), f" {moment.text}") for moment in story.moments[-_LAST_MOMENTS:]]
+    return Group(_text(("The last that was recorded", "bold")), *lines)
+
+
+def _conditions(story: Story) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold", style="dim")
+    grid.add_column(overflow="fold")
+    for name, value in story.conditions:
+        if value is not None:
+            grid.add_row(_text(name), _text(value))
+    unknown = ", ".join(name for name, value in story.conditions if value is None)
+    if unknown:
+        grid.add_row(_text("unknown"), _text(unknown))
+    return Group(_text(("Conditions", "bold")), grid)
+
+
 def _limits(story: Story) -> RenderableType:
-    return Group(Text("What these figures do not say", style="bold"), *(_bullet("-", text) for text in story.limits))
+    return Group(_text(("What these figures do not say", "bold")), *(_bullet("-", text) for text in story.limits))
 
 
 def layers_table(layout: Layout) -> Table:
@@ -87,8 +110,8 @@ def layers_table(layout: Layout) -> Table:
     for card in layout.cards:
         table.add_row(
             _strip(card.first_layer, card.layers, layout.layers),
-            Text(f"{card.host} / {card.card_name}"),
-            Text(card.device),
+            _text(f"{card.host} / {card.card_name}"),
+            _text(card.device),
             f"{card.layers} of {layout.layers}",
         )
     return table
@@ -96,7 +119,7 @@ def layers_table(layout: Layout) -> Table:
 
 def _strip(first: int, own: int, of: int) -> Text:
     start, end = (round(_STRIP * n / of) if of else 0 for n in (first, first + own))
-    return Text.assemble("·" * start, ("━" * (end - start), "cyan"), "·" * (_STRIP - end))
+    return _text("·" * start, ("━" * (end - start), "cyan"), "·" * (_STRIP - end))
 
 
 def checks_table(checks: Sequence[CardCheck]) -> Table:
@@ -139,7 +162,7 @@ def users_table(result: UsersResult) -> Table:
 def _levels_table(levels: Sequence[Level], *, invalid: str | None) -> Table:
     table = _table("users", "#total\ntok/s", "#each\ntok/s", "#of one\nuser's", "#TTFT\nms", "#n", "#failed")
     if invalid:
-        table.caption = Text(f"invalid, not to be used: {invalid}", style="bold red")
+        table.caption = _text((f"invalid, not to be used: {invalid}", "bold red"))
         table.caption_justify = "left"
     for level in levels:
         table.add_row(
@@ -157,8 +180,8 @@ def _levels_table(levels: Sequence[Level], *, invalid: str | None) -> Table:
 
 def _median(spread: Spread) -> Text:
     if spread.p50 is None:
-        return Text(UNKNOWN)
-    return Text.assemble(number(spread.p50), "\n", (span(spread.interval) if spread.interval else "n too small", "dim"))
+        return _text(UNKNOWN)
+    return _text(number(spread.p50), "\n", (span(spread.interval) if spread.interval else "n too small", "dim"))
 
 
 def plan_table(candidate: Candidate) -> Table:
@@ -170,7 +193,7 @@ def plan_table(candidate: Candidate) -> Table:
             str(device.layers),
             _holds(device),
             size(device.total_bytes),
-            Text(size(device.free_bytes), style="bold red" if _is_short(device) else ""),
+            _text((size(device.free_bytes), "bold red" if _is_short(device) else "")),
         )
     return table
 
@@ -183,18 +206,19 @@ def _holds(device: DevicePlan) -> Text:
     parts = [("weights", device.weights_bytes), ("KV", device.kv_bytes)]
     parts.append(("compute, about" if device.compute_estimated else "compute", device.compute_bytes))
     parts += [("overhead", device.overhead_bytes)] if device.overhead_bytes else []
-    lines = [Text.assemble((f"{name} ", "dim"), size(count)) for name, count in parts]
+    lines = [_text((f"{name} ", "dim"), size(count)) for name, count in parts]
     return Text("\n").join(lines)
 
 
 def runs_table(rows: Sequence[RunRow]) -> Table:
     """What has been measured, newest first."""
     table = _table("run", "when, UTC", "state", "#size")
+    table.columns[0].min_width = 26  # an id on one line can be copied
     for row in rows:
         about = row.fault or ", ".join(word for word in (row.model, " and ".join(row.layouts)) if word)
         table.add_row(
-            Text.assemble(row.id, *([("\n" + about, "red" if row.fault else "dim")] if about else [])),
-            f"{row.started_at:%Y-%m-%d %H:%M}" if row.started_at else UNKNOWN,
+            _text(row.id, *([("\n" + about, "red" if row.fault else "dim")] if about else [])),
+            f"{row.started_at:%Y-%m-%d\n%H:%M}" if row.started_at else UNKNOWN,
             _verdict(row.state or "unreadable"),
             size(row.bytes),
         )
@@ -205,11 +229,16 @@ def _card(host: str, card_name: str, device: str | None, why: str | None) -> Tex
     lines = [(f"{host} / {card_name}", "")]
     lines += [(f" {device}", "dim")] if device else []
     lines += [(f"\n{why}", "dim")] if why else []
-    return Text.assemble(*lines)
+    return _text(*lines)
 
 
 def _verdict(word: str) -> Text:
-    return Text(word, style=_TONES.get(word, "bold red"))
+    return _text((word, _TONES.get(word, "bold red")))
+
+
+def _text(*parts: str | tuple[str, str]) -> Text:
+    """Text, or (text, style): never read as markup, and without control sequences."""
+    return Text.assemble(*((plain(part[0]), part[1]) if isinstance(part, tuple) else plain(part) for part in parts))
 
 
 def _table(*columns: str) -> Table:

@@ -76,6 +76,11 @@ def shorten(text: str, most: int) -> str:
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
 
 
+def plain(text: str) -> str:
+    """A name is a stranger's text: no control sequence of it reaches a terminal, and nothing that turns text around."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
     """One line to paste into a shell. What is a secret by its name is left to the reader's environment."""
     assignments = [_assignment(name, value) for name, value in sorted(env.items())]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from evener.report import words
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "said"),
+    [
+        (None, "-"),
+        (0, "0 MiB"),
+        (20 << 10, "20.0 KiB"),
+        (-(9 << 20), "-9 MiB"),
+        (165 << 20, "165 MiB"),
+        (33 * GIB, "33.0 GiB"),
+    ],
+)
+def test_bytes_are_said_with_their_unit_and_unknown_is_a_dash(bytes_: int | None, said: str) -> None:
+    assert words.size(bytes_) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(None, "-"), (0.854, "0.85"), (9.999, "10.0"), (34.21, "34.2"), (99.96, "100"), (2750.4, "2750")],
+)
+def test_a_figure_has_about_three_digits(value: float | None, said: str) -> None:
+    assert words.number(value) == said
+
+
+def test_a_small_share_keeps_a_decimal() -> None:
+    assert words.percent(0.4426) == "44 %"
+    assert words.percent(0.0312) == "3.1 %"
+
+
+def test_a_figure_without_an_interval_says_that_n_is_too_small() -> None:
+    assert words.company(20, (60.0, 61.84)) == "n=20, 95% 60.0-61.8"
+    assert words.company(3, None) == "n=3, too few for an interval"
+
+
+def test_a_long_name_keeps_both_ends() -> None:
+    assert words.shorten("NVIDIA GeForce RTX 5060 Ti", 16) == "NVIDIA GeF…60 Ti"
+    assert words.shorten("RTX 5090", 16) == "RTX 5090"
+
+
+def test_a_command_line_can_be_pasted_and_carries_no_secret() -> None:
+    line = words.command_line(
+        ["/opt/llama server", "--api-key", "sesame", "--api-key=sesame", "-m", "it's.gguf"],
+        {"LLAMA_API_KEY": "sesame", "GGML_NO_BACKTRACE": "1", "MY; TOKEN": "sesame"},
+    )
+    assert "sesame" not in line
+    assert line == (
+        """env GGML_NO_BACKTRACE=1 LLAMA_API_KEY="$LLAMA_API_KEY" 'MY; TOKEN=<left out>' '/opt/llama server' """
+        """--api-key '<left out>' '--api-key=<left out>' -m 'it'"'"'s.gguf'"""
+    )
+
+
+def test_a_name_cannot_steer_a_terminal() -> None:
+    assert words.plain("a\x1b[31mb\u202ec\nd") == "a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}c\nd"
