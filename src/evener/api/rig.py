@@ -8,12 +8,16 @@ import tempfile
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from evener import config, state
 from evener.api import engines
+from evener.dialects import proc_net
+from evener.edges import deployments
 from evener.edges.local_shell import LocalShell
 from evener.engine import capability
 from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError
+from evener.ports import Shell
 from evener.records import rig as records
 from evener.records.card import EngineSeen, Scan
 from evener.records.deployment import Deployment
@@ -28,6 +32,7 @@ class Rig:
 
     def __init__(self, record: records.Rig) -> None:
         self.record = record
+        self._doors: dict[str, Door] = {}
 
     @classmethod
     def open(cls, path: str | None = None) -> Rig:
@@ -40,12 +45,33 @@ class Rig:
 
     async def scan(self, *, within_s: float = WITHIN_S) -> Scan:
         """The rig as it is now. `within_s` bounds each question; what did not answer is unknown, with the reason."""
-        doors = {host.name: await _door(host, within_s) for host in self.record.hosts if host.connection == "local"}
-        return await take(self.record, doors, now=datetime.now(UTC), within_s=within_s)
+        for host in self.record.hosts:
+            if host.connection == "local" and host.name not in self._doors:
+                self._doors[host.name] = await _door(host, within_s)
+        return await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s)
+
+    def shells(self) -> dict[str, Shell]:
+        """A door to each host that commands can be run on."""
+        return {host.name: LocalShell(host.name) for host in self.record.hosts if host.connection == "local"}
+
+    async def free_ports(self) -> dict[str, int]:
+        """For each host the first port of its range that nobody listens on, for its worker.
+
+        A host whose range is full is left out: its first port is then planned, and found taken before a load.
+        """
+        free: dict[str, int] = {}
+        for host in self.record.hosts:
+            table = await shell.read("/proc/net/tcp") if (shell := self.shells().get(host.name)) else None
+            heard = proc_net.listening((table or b"").decode())
+            address = host.address or "127.0.0.1"
+            ports = (p for p in range(host.ports[0], host.ports[1] + 1) if not proc_net.is_taken(heard, address, p))
+            if (port := next(ports, None)) is not None:
+                free[host.name] = port
+        return free
 
     def deployments(self) -> tuple[Deployment, ...]:
-        """What is running now."""
-        return ()
+        """What is running now: deployments whose supervisor lives."""
+        return tuple(d for d in deployments.everything() if deployments.is_alive(d))
 
 
 async def write_first_rig(path: str | None = None, *, force: bool = False) -> Path:
@@ -62,6 +88,11 @@ async def write_first_rig(path: str | None = None, *, force: bool = False) -> Pa
     except OSError as error:
         raise ConfigurationError(f"{target}: cannot be written: {error.strerror}") from None
     return target
+
+
+def rig_schema() -> dict[str, Any]:
+    """JSON Schema of rig.toml."""
+    return config.rig_schema()
 
 
 async def _door(host: records.Host, within_s: float) -> Door:

@@ -185,7 +185,7 @@ class MoneyTable(_Table):
 class RigTable(_Table):
     """rig.toml: hosts and the links between them. The first host is the head: llama-server runs there."""
 
-    serve: ServeTable = Field(default_factory=ServeTable, description="Where the team reaches the model.")
+    serve: ServeTable = Field(default_factory=ServeTable, description="Where llama-server listens, and its key.")
     hosts: list[HostTable] = Field(min_length=1, description="The machines, the head first.")
     links: list[LinkTable] = Field([], description="The cables between them.")
     money: MoneyTable | None = Field(None, description="What things cost.")

@@ -67,7 +67,8 @@ async def ask(shell: Shell, *, disk: str, within_s: float) -> Answers:
         _printed(shell, ["df", "-Pk", disk], within_s),
         _facts(shell),
     )
-    wanted = worth_naming(proc.processes(walk), {app.pid for app in apps or ()})
+    on_gpus = {app.pid for app in apps or ()}
+    wanted = [p for p in proc.processes(walk) if p.pid in on_gpus or holds_main_memory(p.name, p.rss_bytes)]
     return Answers(
         machine_id=_machine_id(facts["boot"], facts["host"]),
         system=proc.system(facts["os"]),
@@ -81,10 +82,9 @@ async def ask(shell: Shell, *, disk: str, within_s: float) -> Answers:
     )
 
 
-def worth_naming(walked: Iterable[proc.Process], pids: Iterable[int]) -> list[proc.Process]:
-    """Those who hold GPU memory, engines, and whoever is big, out of a walk over all processes."""
-    on_gpu = set(pids)
-    return [p for p in walked if p.pid in on_gpu or p.name.startswith(ENGINE_NAMES) or (p.rss_bytes or 0) >= BIG_BYTES]
+def holds_main_memory(name: str, rss_bytes: int | None) -> bool:
+    """Whether a process is worth a row of main memory: an engine, or whoever is big."""
+    return name.startswith(ENGINE_NAMES) or (rss_bytes or 0) >= BIG_BYTES
 
 
 async def _facts(shell: Shell) -> dict[str, str]:

@@ -9,7 +9,7 @@ from evener.dialects.nvidia_smi import GpuProcess
 from evener.dialects.proc import Cpu, Memory
 from evener.records.card import Card, Holder
 from evener.records.rig import CardRules, Host, Resident
-from evener.scan.ask import Person
+from evener.scan.ask import Person, holds_main_memory
 
 # What contexts cost beside what each process is charged: 108 MiB were seen for three processes on two L4.
 UNATTRIBUTED_BYTES = 128 << 20
@@ -37,7 +37,7 @@ def cpu(host: Host, *, seen: Cpu, memory: Memory, people: Iterable[Person]) -> C
         used_bytes=None if total is None or free is None else total - free,
         device="CPU",
     )
-    holders = [_holder(card, host.residents, p, p.rss_bytes) for p in people if p.rss_bytes]
+    holders = [_holder(card, host.residents, p, p.rss_bytes) for p in people if holds_main_memory(p.name, p.rss_bytes)]
     return _offer(replace(card, holders=_largest_first(holders)), host)
 
 
