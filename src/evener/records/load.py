@@ -72,6 +72,7 @@ class Spread:
     interval: tuple[float, float] | None
     unit: str
     p90_interval: tuple[float, float] | None = None
+    most: float | None = None  # the greatest value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,311 @@
+"""What a streamed OpenAI-compatible answer was: when its tokens came, how many, and why it ended. Pure.
+
+Reads chat and text completions as llama-server, vLLM, SGLang and hosted services send them. Knows nothing of sockets:
+it is given stamped bytes after the answer has ended. Definitions: docs/reference/metrics.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from evener.dialects.http1 import Exchange
+from evener.dialects.sse import Event, SseParser
+from evener.records.load import FailureClass, Request
+
+ANSWER_FIELDS = ("content", "tool_calls", "function_call", "refusal")
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+# What servers call a prompt that is longer than one sequence may be, and a pool that ran full under several.
+CONTEXT_WORDS = ("exceed_context_size_error", "context_length_exceeded", "exceeds the available context size",
+                 "maximum context length")  # fmt: skip
+KV_WORDS = ("context size has been exceeded", "kv cache", "kv_cache")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A chunk that carried generated tokens. `grown` is by how much the server's own count rose, None when silent."""
+
+    at_ns: int
+    answer: bool
+    grown: int | None
+
+
+class Reading:
+    """One answer, read event by event. Feed it the pieces of an exchange in order, then ask for the `request()`."""
+
+    def __init__(self) -> None:
+        self._sse = SseParser()
+        self._marks: list[_Mark] = []
+        self._reasoning = 0
+        self._events = 0
+        self._done = False
+        self._finish: str | None = None
+        self._error: str | None = None
+        self._count: int | None = None  # the server's latest count of generated tokens
+        self._usage: dict[str, Any] = {}
+        self._timings: dict[str, Any] = {}
+
+    def feed(self, at_ns: int, piece: bytes) -> None:
+        for event in self._sse.feed(piece):
+            if not self._done and self._error is None:
+                self._event(at_ns, event)
+
+    def request(
+        self, exchange: Exchange, *, id: int, users: int, user: int, started_ns: int, warm_up: bool = False
+    ) -> Request:
+        """What the request was. `started_ns` is the start of the run, on the clock of the exchange."""
+        sent_ns = exchange.sent_ns if exchange.sent_ns is not None else exchange.end_ns
+        since = _Since(sent_ns)
+        tokens, estimated = self._tokens()
+        first = self._first_tokens(tokens)
+        failure, detail = self._failure(exchange, sent_ns)
+        answer_ns = next((m.at_ns for m in self._marks if m.answer), None)
+        cached = _count(_part(self._usage, "prompt_tokens_details"), "cached_tokens")
+        times = _credit(self._marks, tokens, first)
+        return Request(
+            id=id,
+            users=users,
+            user=user,
+            sent_s=round((sent_ns - started_ns) / 1e9, 6),
+            ttft_s=since(self._marks[0].at_ns) if self._marks else None,
+            ttfa_s=since(answer_ns),
+            last_token_s=since(self._marks[-1].at_ns) if self._marks else None,
+            end_s=since(exchange.end_ns),
+            prompt_tokens=_count(self._usage, "prompt_tokens") or _sum(self._timings, "prompt_n", "cache_n"),
+            cached_tokens=cached if cached is not None else _count(self._timings, "cache_n"),
+            tokens=tokens,
+            tokens_estimated=estimated,
+            chunks=len(self._marks),
+            reasoning_chunks=self._reasoning,
+            arrivals=len(times),
+            first_chunk_tokens=first,
+            finish_reason=self._finish,
+            failure=failure,
+            detail=detail,
+            warm_up=warm_up,
+            server_prompt_ms=_number(self._timings, "prompt_ms"),
+            server_predicted_ms=_number(self._timings, "predicted_ms"),
+            server_prompt_tokens=_count(self._timings, "prompt_n"),
+            connect_s=exchange.connect_s,
+            retried=exchange.retried,
+            token_times=tuple((since.seconds(at_ns), credit) for at_ns, credit in times),
+            notes=() if failure else tuple(self._notes(exchange, tokens)),
+        )
+
+    def _event(self, at_ns: int, event: Event) -> None:
+        self._events += 1
+        text = event.data.strip()
+        if text == "[DONE]":
+            self._done = True
+            return
+        try:
+            chunk = json.loads(text) if text else {}
+        except (ValueError, RecursionError):
+            self._error = f"unreadable event: {_one_line(text)}"  # it may be an error in words: never a success
+            return
+        if isinstance(chunk, dict):
+            self._chunk(at_ns, event.type, chunk)
+
+    def _chunk(self, at_ns: int, kind: str, chunk: dict[str, Any]) -> None:
+        if chunk.get("error") or kind == "error":
+            self._error = error_text(chunk)
+            return
+        usage, timings = _part(chunk, "usage"), _part(chunk, "timings")
+        self._usage = usage or self._usage
+        self._timings = timings or self._timings
+        choices = [c for c in _items(chunk, "choices") if isinstance(c, dict)]
+        finish = next((c["finish_reason"] for c in choices if c.get("finish_reason")), None)
+        grown = self._growth(_count(usage, "completion_tokens"), _count(timings, "predicted_n"), bool(choices), finish)
+        answer = any(_answers(choice) for choice in choices)
+        reasons = not answer and any(_reasons(choice) for choice in choices)
+        if answer or reasons or grown:
+            self._marks.append(_Mark(at_ns, answer, grown))
+            self._reasoning += reasons
+        self._finish = finish or self._finish
+
+    def _growth(self, used: int | None, predicted: int | None, carries: bool, finish: str | None) -> int | None:
+        """Tokens the server's count rose by with this chunk; None when the chunk says nothing about itself.
+
+        A chunk without choices is the bill and no token. A count first seen beside the finish reason is the total.
+        """
+        count = used if used is not None else predicted
+        if count is None:
+            return None
+        before, self._count = self._count, count
+        if not carries or (before is None and finish):
+            return None
+        return max(0, count - (before or 0))
+
+    def _tokens(self) -> tuple[int | None, bool]:
+        """(N, whether it is only the chunk count): usage first, then the engine's timings, then chunks."""
+        used = _count(self._usage, "completion_tokens") or _count(self._timings, "predicted_n")
+        if used:
+            return used, False
+        return (len(self._marks), True) if self._marks else (None, False)
+
+    def _first_tokens(self, tokens: int | None) -> int | None:
+        """Tokens that came with the first read: by the server's growing count, or one per chunk when that adds up."""
+        together = [m for m in self._marks if m.at_ns == self._marks[0].at_ns]
+        growths = [m.grown for m in together if m.grown is not None]
+        if together and len(growths) == len(together):
+            return max(1, sum(growths))
+        return len(together) if tokens is not None and tokens == len(self._marks) else None
+
+    def _failure(self, exchange: Exchange, sent_ns: int) -> tuple[FailureClass | None, str | None]:
+        if exchange.status is not None and exchange.status != 200:
+            return http_failure(exchange.status, exchange.body)
+        if self._error is not None:
+            return _by_words(self._error) or "server_error_in_stream", self._error
+        if exchange.ending == "complete" and not self._events:
+            return _unstreamed(exchange)
+        if not (self._done or self._finish):
+            if exchange.ending == "timeout":
+                return "timeout", exchange.detail
+            return "connection_cut", exchange.detail or "the stream ended without a finish reason"
+        if self._finish == "error":
+            return "server_error_in_stream", "finish reason: error"
+        if not self._marks:
+            return "no_token", "the stream ended properly and carried no token"
+        if not sent_ns < self._marks[0].at_ns <= self._marks[-1].at_ns <= exchange.end_ns:
+            return "client_invalid", "stamps out of order: not 0 < TTFT <= end to end"
+        return None, None
+
+    def _notes(self, exchange: Exchange, tokens: int | None) -> Iterable[str]:
+        if not any(mark.answer for mark in self._marks):
+            yield "never answered: every token was reasoning"
+        if not self._done:
+            yield "no [DONE]"
+        if exchange.ending != "complete":
+            yield f"after the finish reason: {exchange.detail or exchange.ending}"
+        predicted = _count(self._timings, "predicted_n")
+        if predicted is not None and predicted != tokens:
+            yield f"usage says {tokens} tokens, timings say {predicted}"
+        if tokens is not None and len(self._marks) > tokens:
+            yield f"{len(self._marks)} chunks carried tokens, the server counts {tokens}"
+
+
+def read(exchange: Exchange, **who: Any) -> Request:
+    """Read a whole exchange at once; `who` as in `Reading.request`."""
+    reading = Reading()
+    for at_ns, piece in exchange.pieces:
+        reading.feed(at_ns, piece)
+    return reading.request(exchange, **who)
+
+
+def http_failure(status: int, body: bytes) -> tuple[FailureClass, str]:
+    """Class and one line for an answer that is not 200."""
+    text = error_text(_loads(body)) or _one_line(body.decode(errors="replace"))
+    detail = f"HTTP {status}: {text}" if text else f"HTTP {status}"
+    if named := _by_words(body.decode(errors="replace")):
+        return named, detail
+    if status == 503 and "loading" in text.lower():
+        return "model_loading", detail
+    return "http_error", detail
+
+
+def error_text(answer: object) -> str:
+    """The message of an error body in any of the shapes servers use; "" when there is none."""
+    if not isinstance(answer, dict):
+        return _one_line(answer) if isinstance(answer, str) else ""
+    error = answer.get("error") or answer.get("message") or answer.get("detail")
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("type") or json.dumps(error)
+    return _one_line(error if isinstance(error, str) else json.dumps(error)) if error else ""
+
+
+def _unstreamed(exchange: Exchange) -> tuple[FailureClass, str]:
+    answer = _loads(exchange.body)
+    if isinstance(answer, dict) and answer.get("error"):
+        text = error_text(answer)
+        return _by_words(text) or "server_error_in_stream", text
+    if isinstance(answer, dict) and answer.get("choices"):
+        return "client_invalid", "answered without streaming: no token has a time"
+    return "no_token", f"no event stream: {_one_line(exchange.body[:200].decode(errors='replace')) or 'an empty body'}"
+
+
+def _credit(marks: list[_Mark], tokens: int | None, first: int | None) -> list[tuple[int, float]]:
+    """(time, tokens) per arrival, adding up to N: by the server's growing count, else evenly behind the first read."""
+    if not marks or tokens is None:
+        return []
+    growths = [m.grown or 0 for m in marks]
+    shares = [float(g) for g in growths] if sum(growths) == tokens else _even(marks, tokens, first)
+    arrivals: dict[int, float] = {}
+    for mark, share in zip(marks, shares, strict=True):
+        arrivals[mark.at_ns] = arrivals.get(mark.at_ns, 0.0) + share
+    return [(at_ns, round(credit, 3)) for at_ns, credit in arrivals.items()]
+
+
+def _even(marks: list[_Mark], tokens: int, first: int | None) -> list[float]:
+    together = sum(m.at_ns == marks[0].at_ns for m in marks)
+    rest = len(marks) - together
+    if first is None or not rest or first >= tokens:
+        return [tokens / len(marks)] * len(marks)
+    return [first / together] * together + [(tokens - first) / rest] * rest
+
+
+def _answers(choice: dict[str, Any]) -> bool:
+    delta = _part(choice, "delta")
+    return bool(choice.get("text")) or any(delta.get(field) for field in ANSWER_FIELDS)
+
+
+def _reasons(choice: dict[str, Any]) -> bool:
+    delta = _part(choice, "delta")
+    return any(delta.get(field) for field in REASONING_FIELDS)
+
+
+def _by_words(text: str) -> FailureClass | None:
+    lower = text.lower()
+    if any(words in lower for words in CONTEXT_WORDS):
+        return "context_exceeded"
+    return "kv_exhausted" if any(words in lower for words in KV_WORDS) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Since:
+    start_ns: int
+
+    def seconds(self, at_ns: int) -> float:
+        return round((at_ns - self.start_ns) / 1e9, 6)
+
+    def __call__(self, at_ns: int | None) -> float | None:
+        return None if at_ns is None else self.seconds(at_ns)
+
+
+def _part(data: dict[str, Any], key: str) -> dict[str, Any]:
+    part = data.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _items(data: dict[str, Any], key: str) -> list[Any]:
+    items = data.get(key)
+    return items if isinstance(items, list) else []
+
+
+def _count(data: dict[str, Any], key: str) -> int | None:
+    value = data.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _number(data: dict[str, Any], key: str) -> float | None:
+    value = data.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _sum(data: dict[str, Any], *keys: str) -> int | None:
+    counts = [_count(data, key) for key in keys]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _loads(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 200 else line[:199] + "…"

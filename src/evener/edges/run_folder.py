@@ -1,0 +1,259 @@
+"""A run folder on disk: append and flush, summary last. Knows files and lines; nothing of what was measured.
+
+runs/<utc>-<what>-<id>/
+    run.json        written first, never changed
+    events.jsonl    numbered facts, synced one by one: they survive a power cut
+    requests.jsonl  one request per line
+    logs/<host>/    what the engine said
+    summary.json    written last; its presence means the run is complete
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evener.codec import from_json, to_data
+from evener.errors import HostError, NameUnknown, RunUnreadable
+from evener.records.events import Fact
+from evener.records.load import Request
+from evener.records.run import SCHEMA, Run, Summary
+
+T = TypeVar("T")
+
+# Values under such keys never reach the disk. `api_key_env` names a variable and is no secret.
+_SECRET_KEY = re.compile(r"(api[-_]?key|authorization|password|passwd|secret|access[-_]?token)$", re.IGNORECASE)
+_UNFIT_FOR_FILES = re.compile(r"[^\w.-]+|^\.+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunData:
+    """A run folder, read. `summary` is None for a run that did not reach its end."""
+
+    path: Path
+    run: Run
+    facts: tuple[Fact, ...]
+    requests: tuple[Request, ...]
+    summary: Summary | None
+
+
+def new_run_id(what: str, *, at: datetime | None = None) -> str:
+    """`<utc>-<what>-<four hex digits>`: sorts by time, and two runs of one second differ."""
+    moment = (at or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%dT%H%M%SZ}-{what}-{secrets.token_hex(2)}"
+
+
+class RunFolder:
+    """A run being written. Every failure to write is a one-line HostError, and no half-written line stays behind."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._sequence = 0
+
+    @classmethod
+    def create(cls, base: Path, run: Run) -> RunFolder:
+        """Make `base/<run.id>` and write run.json. Raises HostError when it exists or cannot be written."""
+        path = base / run.id
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        _write_whole(path / "run.json", run)
+        return cls(path)
+
+    def fact(self, kind: str, data: dict[str, Any]) -> Fact:
+        """Append a numbered fact; when this returns, it is on the disk."""
+        fact = Fact(sequence=self._sequence + 1, at=datetime.now(UTC), kind=kind, data=data)
+        _append(self.path / "events.jsonl", [fact], sync=True)
+        self._sequence = fact.sequence
+        return fact
+
+    def requests(self, requests: Iterable[Request]) -> None:
+        """Append requests and hand them to the operating system."""
+        _append(self.path / "requests.jsonl", requests, sync=False)
+
+    def log_path(self, host: str, name: str) -> Path:
+        """Where a log of that host belongs; its folder exists when this returns."""
+        path = self.path / "logs" / _file_name(host) / _file_name(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return path
+
+    def finish(self, summary: Summary) -> None:
+        """Write summary.json, whole or not at all. The run is complete."""
+        _write_whole(self.path / "summary.json", summary)
+
+
+def open_run(path: Path) -> RunData:
+    """Read a run folder, complete or not. A torn last line is what a crash leaves, and is dropped.
+
+    Raises RunUnreadable for a folder that is none, an earlier line that cannot be read, or a newer schema.
+    """
+    return RunData(
+        path=path,
+        run=_read_whole(Run, path / "run.json", missing=f"{path} is not a run folder: it has no run.json"),
+        facts=tuple(_read_lines(Fact, path / "events.jsonl")),
+        requests=tuple(_read_lines(Request, path / "requests.jsonl")),
+        summary=_read_whole(Summary, path / "summary.json") if (path / "summary.json").exists() else None,
+    )
+
+
+def list_runs(base: Path) -> list[Path]:
+    """Run folders under `base`, oldest first."""
+    if not base.is_dir():
+        return []
+    return sorted(path for path in base.iterdir() if (path / "run.json").is_file())
+
+
+def find_run(base: Path, wanted: str) -> Path:
+    """The run folder called `wanted`: a path, a name, the beginning or the last four digits of one, or "last".
+
+    Raises NameUnknown, with near misses, when none or more than one answers to it.
+    """
+    if (Path(wanted) / "run.json").is_file():
+        return Path(wanted)
+    runs = list_runs(base)
+    if wanted == "last" and runs:
+        return runs[-1]
+    named = [p for p in runs if p.name == wanted] or [
+        p for p in runs if wanted and (p.name.startswith(wanted) or p.name.endswith(f"-{wanted}"))
+    ]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise NameUnknown(f"{wanted!r} names {len(named)} runs", hint=f"which of {_some(p.name for p in named)}?")
+    if not runs:
+        raise NameUnknown(f"no run {wanted!r}: there are no runs in {base}")
+    names = [p.name for p in runs]
+    near = get_close_matches(wanted, names, n=3, cutoff=0.4) or names[-3:]
+    raise NameUnknown(f"no run {wanted!r} in {base}", hint=f"there is {_some(near)}")
+
+
+def _append(path: Path, records: Iterable[object], *, sync: bool) -> None:
+    """Append whole lines or none: what a full disk took of them is cut off again."""
+    text = "".join(_line(record) + "\n" for record in records).encode()
+    try:
+        with path.open("ab", buffering=0) as file:
+            start = file.seek(0, os.SEEK_END)
+            try:
+                _write_all(file.fileno(), text)
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(start)
+                raise
+            if sync:
+                os.fsync(file.fileno())
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _write_all(descriptor: int, text: bytes) -> None:
+    left = memoryview(text)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _write_whole(path: Path, record: object) -> None:
+    part = path.with_name(path.name + ".part")
+    try:
+        try:
+            with part.open("wb") as file:
+                file.write((_line(record, indent=2) + "\n").encode())
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except OSError:
+            with suppress(OSError):
+                part.unlink()
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_whole(kind: type[T], path: Path, *, missing: str | None = None) -> T:
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise RunUnreadable(missing or f"{path} is missing") from None
+    except OSError as error:
+        raise RunUnreadable(f"{path}: {error.strerror or error}") from error
+    schema = _schema(text)
+    if schema is not None and schema > SCHEMA:
+        raise RunUnreadable(
+            f"{path} has schema {schema}, this evener reads up to {SCHEMA}", hint="a newer evener wrote it: upgrade"
+        )
+    return from_json(kind, text, source=str(path))
+
+
+def _schema(text: bytes) -> int | None:
+    with suppress(ValueError):
+        data = json.loads(text)
+        if isinstance(data, dict) and isinstance(data.get("schema"), int):
+            return int(data["schema"])
+    return None
+
+
+def _read_lines(kind: type[T], path: Path) -> list[T]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunUnreadable(f"{path}: {error.strerror or error}") from error
+    last = max((number for number, line in enumerate(lines) if line), default=-1)
+    read: list[T] = []
+    for number, line in enumerate(lines[: last + 1]):
+        try:
+            read.append(from_json(kind, line, source=f"{path}:{number + 1}"))
+        except RunUnreadable:
+            if number < last:
+                raise
+    return read
+
+
+def _line(record: object, *, indent: int | None = None) -> str:
+    return json.dumps(_without_secrets(to_data(record)), indent=indent, ensure_ascii=False)
+
+
+def _without_secrets(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {
+            key: "(secret)" if isinstance(value, str) and _SECRET_KEY.search(key) else _without_secrets(value)
+            for key, value in data.items()
+        }
+    return [_without_secrets(item) for item in data] if isinstance(data, list) else data
+
+
+def _file_name(name: str) -> str:
+    return _UNFIT_FOR_FILES.sub("_", name) or "_"
+
+
+def _some(names: Iterable[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
+
+
+def _unwritable(path: Path, error: OSError) -> HostError:
+    return HostError(
+        f"cannot write {path}: {error.strerror or error}", hint="$EVENER_RUNS names another place for runs"
+    )
