@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,6 +110,32 @@ class Rpc(Protocol):
 
     async def hello(self, endpoint: str, *, within_s: float = 3.0) -> WorkerSeen:
         """Raises the subclass of EndpointError that says what is wrong with "host:port"."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """An answer whose body streams. It begins at byte `start` of the whole, which has `total_bytes` (None: unsaid).
+
+    `version` is what the server calls this content (ETag or date), None when it says nothing; two answers with the
+    same version are pieces of the same file.
+    """
+
+    status: int
+    start: int
+    total_bytes: int | None
+    version: str | None
+    chunks: AsyncIterator[bytes]
+
+
+class Downloads(Protocol):
+    """Large files over HTTP."""
+
+    def open(self, url: str, *, start: int = 0) -> AbstractAsyncContextManager[Body]:
+        """Ask for the file from byte `start` on; the server may ignore that, so look at `Body.start`.
+
+        Raises FetchFailed, also from `chunks`: no such host, refused, redirects without end, silence, a broken body.
+        """
         ...
 
 

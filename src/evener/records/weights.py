@@ -39,7 +39,8 @@ class Weights:
     """A model as its header describes it.
 
     `slot_bytes` has layers + 1 entries: one per block, then the output head (output norm, head, whatever is left).
-    A tied head is a second copy of the embedding on the head's device and is counted there.
+    A tied head is a second copy of the embedding on the head's device and is counted there. The last `mtp_layers`
+    blocks are slots too, and hold what they hold in the file; the engine loads them only to speculate with them.
     `host_bytes` is what always stays on the head's host (token embedding).
     `recurrent_bytes_per_sequence[i]` is the fixed state of block i for one sequence (0 for attention blocks).
     `attention` is None where the cache of this architecture has no closed form; `cache_unknown` then says why.

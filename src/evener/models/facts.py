@@ -1,0 +1,182 @@
+"""From the headers of a model's parts to what a planner needs to know. Pure: no disk, no cards, no context size."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import PurePath
+
+from evener.dialects.gguf import ArrayOf, Header, Value
+from evener.dialects.gguf_types import FILE_TYPES, GUESSED
+from evener.errors import BadHeader
+from evener.models.caches import ENCODERS, caches
+from evener.models.keys import Keys
+from evener.records.weights import Tensor, Weights
+
+MOST_LAYERS = 512  # LLAMA_MAX_LAYERS; a header's own claim must not size our tuples
+
+HEAD, EMBEDDING = "output.weight", "token_embd.weight"
+# LLM_TENSOR_LAYER_INPUT in llama-arch.cpp: looked up by token, on the host whatever is offloaded.
+HOST_TENSORS = ("token_embd", "position_embd", "token_types", "per_layer_token_embd")
+# Not in a block by name, and loaded with block 0.
+FIRST_BLOCK_TENSORS = ("token_embd_norm", "per_layer_model_proj", "per_layer_proj_norm", "rope_freqs", "rope_factors")
+UNUSED_TENSORS = ("masked_embd_centroids", "masked_embd_ordering")
+
+_BLOCK = re.compile(r"(?:enc\.|dec\.)?blk\.(\d{1,4})\.")
+_EXPERT = re.compile(r"\.ffn_\w*_(?:ch)?exps\.")
+
+
+def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
+    """A model from all of its parts, in order.
+
+    Raises BadHeader when the parts do not make one model, or the model is none that generates text (a projector, an
+    adapter, a vocabulary): such a file has a header, and no layers to place.
+    """
+    tensors, metadata = joined(paths, headers), headers[0].metadata
+    architecture = str(metadata.get("general.architecture", ""))
+    keys = Keys(name=paths[0], architecture=architecture, metadata=metadata)
+    layers = _layers(keys)
+    mtp_layers = keys.number("nextn_predict_layers")
+    if mtp_layers > layers:
+        keys.fault("nextn_predict_layers", f"is {mtp_layers} of {layers} blocks")
+    tied = _tied(tensors, architecture)
+    known = caches(keys, layers=layers, mtp_layers=mtp_layers)
+    used = keys.per_layer("expert_used_count", layers)
+    experts = keys.number("expert_count")
+    return Weights(
+        name=model_name(metadata, paths[0]),
+        paths=tuple(paths),
+        architecture=architecture,
+        quantisation=quantisation(metadata, tensors),
+        file_bytes=sum(header.file_bytes for header in headers),
+        layers=layers,
+        mtp_layers=mtp_layers,
+        parameters=parameters(tensors),
+        active_parameters=_active_parameters(tensors, experts, used, trunk=layers - mtp_layers, tied=tied),
+        context_train=keys.number("context_length") or None,
+        vocabulary=vocabulary(keys, tensors),
+        embedding=keys.number("embedding_length"),
+        feed_forward=max(keys.per_layer("feed_forward_length", layers), default=0),
+        slot_bytes=_slot_bytes(tensors, layers, tied=tied),
+        host_bytes=sum(t.bytes for t in tensors if _stem(t) in HOST_TENSORS),
+        tied_head=tied,
+        largest_tensor_bytes=max((t.bytes for t in tensors), default=0),
+        attention=known.attention,
+        recurrent_bytes_per_sequence=known.recurrent_bytes,
+        cache_unknown=known.unknown,
+        experts=experts,
+        experts_used=max(used, default=0),
+        chat_template=has_chat_template(metadata),
+    )
+
+
+def joined(paths: Sequence[str], headers: Sequence[Header]) -> tuple[Tensor, ...]:
+    """The tensors of all parts. Raises BadHeader when a name occurs in two parts or a part belongs elsewhere."""
+    for position, (path, header) in enumerate(zip(paths, headers, strict=True)):
+        number, count = header.metadata.get("split.no", 0), header.metadata.get("split.count", 1)
+        if len(headers) > 1 and (number, count) != (position, len(headers)):
+            raise BadHeader(f"{path}: says it is part {number} of {count} (from 0), not {position} of {len(headers)}")
+    tensors = tuple(replace(t, part=part) for part, header in enumerate(headers) for t in header.tensors)
+    name, times = Counter(t.name for t in tensors).most_common(1)[0] if tensors else ("", 1)
+    if times > 1:
+        raise BadHeader(f"{paths[0]}: tensor {name!r} occurs in {times} parts")
+    promised = headers[0].metadata.get("split.tensors.count", len(tensors))
+    if promised != len(tensors):
+        raise BadHeader(f"{paths[0]}: the parts hold {len(tensors)} tensors of {promised}", hint="fetch all parts anew")
+    return tensors
+
+
+def model_name(metadata: dict[str, Value], path: str) -> str:
+    name = metadata.get("general.name")
+    return name if isinstance(name, str) and name else PurePath(path).stem
+
+
+def has_chat_template(metadata: dict[str, Value]) -> bool:
+    return bool(metadata.get("tokenizer.chat_template"))
+
+
+def parameters(tensors: Iterable[Tensor]) -> int:
+    return sum(prod(t.shape) for t in tensors)
+
+
+def quantisation(metadata: dict[str, Value], tensors: Iterable[Tensor]) -> str:
+    """The file type's name ("Q4_K_M"); without one, the type that holds most bytes; else "unknown"."""
+    stated = metadata.get("general.file_type")
+    if isinstance(stated, int) and (name := FILE_TYPES.get(stated & ~GUESSED)):
+        return name
+    by_bytes: Counter[str] = Counter()
+    for tensor in tensors:
+        by_bytes[tensor.type] += tensor.bytes
+    return by_bytes.most_common(1)[0][0] if by_bytes else "unknown"
+
+
+def vocabulary(keys: Keys, tensors: Iterable[Tensor]) -> int:
+    """Tokens: as stated, as listed, or as many as the embedding has rows."""
+    if stated := keys.number("vocab_size"):
+        return stated
+    tokens = keys.metadata.get("tokenizer.ggml.tokens")
+    if isinstance(tokens, (ArrayOf, tuple)):
+        return tokens.count if isinstance(tokens, ArrayOf) else len(tokens)
+    return next((t.shape[1] for t in tensors if t.name == EMBEDDING and len(t.shape) > 1), 0)
+
+
+def _layers(keys: Keys) -> int:
+    """The engine's block count, MTP blocks included."""
+    if not keys.architecture or "block_count" not in keys:
+        what = keys.architecture or "no architecture"
+        raise BadHeader(
+            f"{keys.name}: not a language model ({what}): it names no blocks",
+            hint="projectors (mmproj), adapters and vocabularies are not models; `evener models show` reads them",
+        )
+    layers = keys.number("block_count") * (keys.number("num_loops") or 1)
+    layers += keys.architecture == "graniteswitch"  # its router is one more block
+    if not 0 < layers <= MOST_LAYERS:
+        keys.fault("block_count", f"is {layers}; engines take 1 to {MOST_LAYERS}")
+    return layers
+
+
+def _stem(tensor: Tensor) -> str:
+    return tensor.name.split(".", 1)[0]
+
+
+def _tied(tensors: Iterable[Tensor], architecture: str) -> bool:
+    names = {t.name for t in tensors}
+    return HEAD not in names and EMBEDDING in names and architecture not in ENCODERS
+
+
+def _slot_bytes(tensors: Iterable[Tensor], layers: int, *, tied: bool) -> tuple[int, ...]:
+    """Bytes per block, then of the head's slot. Blocks beyond the last are loaded by nobody."""
+    slots = [0] * (layers + 1)
+    for tensor in tensors:
+        if tied and tensor.name == EMBEDDING:
+            slots[layers] += tensor.bytes
+        if (slot := _slot(tensor, layers)) is not None:
+            slots[slot] += tensor.bytes
+    return tuple(slots)
+
+
+def _slot(tensor: Tensor, layers: int) -> int | None:
+    """Where a tensor goes; None for the host's, and for those that no engine loads."""
+    if block := _BLOCK.match(tensor.name):
+        return int(block[1]) if int(block[1]) < layers else None
+    stem = _stem(tensor)
+    if stem in HOST_TENSORS or stem in UNUSED_TENSORS:
+        return None
+    return 0 if stem.startswith(FIRST_BLOCK_TENSORS) else layers
+
+
+def _active_parameters(tensors: Iterable[Tensor], experts: int, used: Sequence[int], *, trunk: int, tied: bool) -> int:
+    """Parameters read for one token: not the experts not chosen, the MTP blocks, or the rows of other tokens."""
+    active = 0
+    for tensor in tensors:
+        block = _BLOCK.match(tensor.name)
+        layer = int(block[1]) if block else 0
+        looked_up = _stem(tensor) in HOST_TENSORS and not (tied and tensor.name == EMBEDDING)
+        if layer >= trunk or looked_up:
+            continue
+        count = prod(tensor.shape)
+        active += count * used[layer] // experts if experts and _EXPERT.search(tensor.name) else count
+    return active

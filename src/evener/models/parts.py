@@ -1,0 +1,72 @@
+"""Names of split files, and reading all parts of a model from disk. Any part stands for the whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from evener.dialects.gguf import Header, read_header
+from evener.errors import BadHeader, ModelMissing
+from evener.models.facts import weights_of
+from evener.records.weights import Weights
+
+_PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
+MOST_PARTS = 1000
+
+
+def siblings(name: str) -> tuple[str, ...]:
+    """The names of all parts, in order, from any one part's name; (name,) for a file that is not split.
+
+    >>> siblings("m-00002-of-00002.gguf")
+    ('m-00001-of-00002.gguf', 'm-00002-of-00002.gguf')
+    """
+    part = _PART.fullmatch(name)
+    count = int(part["count"]) if part else 0
+    if part is None or not 0 < int(part["number"]) <= count <= MOST_PARTS:
+        return (name,)
+    ending = name[len(part["stem"]) + len("-00001-of-00001") :]
+    return tuple(f"{part['stem']}-{number:05d}-of-{count:05d}{ending}" for number in range(1, count + 1))
+
+
+def stem(name: str) -> str:
+    """A model's short name: without `.gguf` and without the number of the part."""
+    part = _PART.fullmatch(name)
+    return part["stem"] if part else re.sub(r"\.gguf$", "", name, flags=re.IGNORECASE)
+
+
+def all_parts(path: Path) -> tuple[Path, ...]:
+    """Every part's path, from any one. Raises ModelMissing naming the first that is not there."""
+    parts = tuple(path.with_name(name) for name in siblings(path.name))
+    for part in parts:
+        if not part.is_file():
+            hint = f"all {len(parts)} parts belong in one folder" if len(parts) > 1 else None
+            raise ModelMissing(f"{part}: no such file", hint=hint)
+    return parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A model's parts with their headers, in order."""
+
+    paths: tuple[str, ...]
+    headers: tuple[Header, ...]
+
+    def weights(self) -> Weights:
+        """What a planner needs. Raises BadHeader for a GGUF that is no language model."""
+        return weights_of(self.paths, self.headers)
+
+
+def open_model(path: Path) -> Opened:
+    """Read the headers of all parts. Raises ModelMissing, or BadHeader naming the part."""
+    parts = all_parts(path)
+    return Opened(paths=tuple(map(str, parts)), headers=tuple(map(read_file, parts)))
+
+
+def read_file(path: Path) -> Header:
+    """Read one file's header. Raises BadHeader, also when the disk will not give it."""
+    try:
+        with path.open("rb") as file:
+            return read_header(file, name=str(path))
+    except OSError as error:
+        raise BadHeader(f"{path}: cannot be read: {error.strerror or error}") from error
