@@ -72,6 +72,11 @@ def test_three_requests_give_no_verdict_however_far_apart() -> None:
     assert "at least 6" in found.basis
 
 
+def test_an_interval_that_reaches_zero_bounds_no_ratio() -> None:
+    found = only(layouts((ALPHA, rate(5, 0, 10)), (CLUSTER, rate(34, 33, 35))))
+    assert (found.outcome, found.interval) == ("unknown", None)
+
+
 def test_a_headline_names_both_speeds_and_the_price() -> None:
     tried = layouts((ALPHA, rate(61, 60, 62)), (CLUSTER, rate(34, 33, 35)))
     assert said(*tried) == (

@@ -78,6 +78,12 @@ def test_boxes_lie_below_each_other_inside_the_picture() -> None:
         assert found.height >= below
 
 
+def test_joined_hosts_leave_room_for_the_words_on_their_link() -> None:
+    joined, apart = drawn(run(), ALONE_STAGE).hosts, drawn(run(rig=None), ALONE_STAGE).hosts
+    assert joined[1].y - joined[0].y - joined[0].height == 46
+    assert apart[1].y - apart[0].y - apart[0].height == 14
+
+
 def test_an_idle_gpu_is_shown_and_an_idle_processor_beside_it_is_not() -> None:
     gpu = Card(id="GPU-1", kind="cuda", name="RTX 5090", total_bytes=32 << 30)
     scan = replace(SCAN, hosts=(SCAN.hosts[0], seen("beta", cpu(), gpu, machine="m2")))

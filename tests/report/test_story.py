@@ -20,6 +20,7 @@ from report_samples import (
     level,
     request,
     run,
+    spread,
     summary,
     users_result,
 )
@@ -170,6 +171,13 @@ def test_cached_prompts_are_grave_and_estimated_tokens_are_noted() -> None:
 def test_what_is_left_is_what_was_not_there_before() -> None:
     assert rows.left_bytes(freed("alpha", 500, 700, 512)) == 12 * MIB
     assert rows.left_bytes(freed("alpha", None, 700, 512)) is None
+
+
+def test_the_slow_end_is_p90_or_the_greatest_value_and_never_a_p90_that_n_does_not_allow() -> None:
+    one = spread(120.0, None, 20, "ms")
+    assert rows.slow_end(one) == "-"
+    assert rows.slow_end(replace(one, most=181.2)) == "most 181"
+    assert rows.slow_end(replace(one, p90=160.0, most=181.2)) == "160"
 
 
 def test_layers_are_counted_in_device_order_whatever_the_order_of_the_rows() -> None:

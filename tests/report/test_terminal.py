@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from report_samples import (
     FACTS,
     FAILED,
     HOSTILE,
+    MODEL,
     PARTIAL,
+    PLAN,
     UNKNOWN,
     hostile_run,
     hostile_summary,
@@ -92,6 +95,14 @@ def test_the_tables_that_other_commands_show_fit_sixty_columns() -> None:
 def test_names_are_text_and_never_markup() -> None:
     text = shown(view(hostile_run(), hostile_summary()), 400)
     assert text.count(HOSTILE) > 10
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    devices = tuple(replace(d, card_name="a\x1b[2Jb", device="\x1b]0;c") for d in CLUSTER.devices)
+    plan = replace(PLAN, model=replace(MODEL, name="\x1b[2Jd"), candidates=(replace(CLUSTER, devices=devices),))
+    text = shown(view(run(plan=plan), DEMO), 80)
+    assert "\x1b" not in text
+    assert "\N{REPLACEMENT CHARACTER}[2Jb" in text
 
 
 def test_an_invalid_result_is_marked_in_its_table() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from evener.records.load import Level, Spread
 from evener.report.parts import Layout
+from evener.report.words import plain
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 2", "10 4")
@@ -29,7 +30,6 @@ _VARIABLES = {
 _SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "evener",
-    "text.parse_math": False,  # a "$" in a name is a "$"
     "font.size": 9,
     "text.color": _INK,
     "axes.edgecolor": _FAINT,
@@ -179,4 +179,4 @@ def _inline(document: str, *, name: str, told: str) -> str:
     for stand_in, variable in _VARIABLES.items():
         body = body.replace(stand_in, variable)
     head = f'<svg class="chart" viewBox="{found.group(1)}" role="img" aria-labelledby="{name}-told">'
-    return f'{head}<title id="{name}-told">{escape(told)}</title>{body}</svg>'
+    return f'{head}<title id="{name}-told">{escape(plain(told))}</title>{body}</svg>'

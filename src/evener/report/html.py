@@ -9,7 +9,7 @@ from evener.records.run import Run
 from evener.report import charts, picture, words
 from evener.report.cautions import holder
 from evener.report.parts import CardRow, Layout, Story
-from evener.report.rows import left_bytes
+from evener.report.rows import left_bytes, slow_end
 
 _MARKS = {  # the markers of charts.MARKERS, about (0, 0)
     "o": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
@@ -55,6 +55,7 @@ def page(story: Story, run: Run) -> str:
         load_scale=max((layout.load_s or 0 for layout in story.layouts), default=0),
         company=words.company,
         left_bytes=left_bytes,
+        slow_end=slow_end,
         holder=holder,
     )
 

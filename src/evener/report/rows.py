@@ -9,11 +9,12 @@ from dataclasses import fields
 
 from evener.records.conditions import Conditions
 from evener.records.events import Fact
+from evener.records.load import Spread
 from evener.records.plan import Candidate, DevicePlan
 from evener.records.run import Run, Stage, Summary
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import CardRow, CommandLine, Layout, Moment, RunRow, RunState
-from evener.report.words import command_line, listed, shorten, size
+from evener.report.words import UNKNOWN, command_line, listed, number, shorten, size
 
 _LONGEST_FACT = 200
 
@@ -169,6 +170,13 @@ def _fact(fact: Fact) -> str:
 
 def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def slow_end(spread: Spread) -> str:
+    """How bad it gets: p90 where n allows it, else the greatest value, named so; "-" where neither is known."""
+    if spread.p90 is not None:
+        return number(spread.p90)
+    return UNKNOWN if spread.most is None else f"most {number(spread.most)}"
 
 
 def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | None) -> RunRow:
