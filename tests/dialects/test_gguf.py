@@ -164,7 +164,7 @@ def test_git_lfs_pointer_is_recognised() -> None:
 
 def test_header_cut_anywhere_is_one_line() -> None:
     for length in range(4, len(SMALL)):
-        assert "cut short" in fault(SMALL[:length]) or "bytes left" in fault(SMALL[:length])
+        assert "cut short" in fault(SMALL[:length])
 
 
 def test_file_without_its_last_byte_is_cut_short() -> None:
@@ -174,16 +174,21 @@ def test_file_without_its_last_byte_is_cut_short() -> None:
 
 
 def test_claim_of_2_to_60_tensors_is_refused_at_once() -> None:
-    assert fault(head(tensors=1 << 60)) == f"claims {1 << 60} tensors at byte 24, with 0 bytes left in the file"
+    assert (
+        fault(head(tensors=1 << 60)) == f"cut short or damaged: claims {1 << 60} tensors at byte 24, with 0 bytes left"
+    )
 
 
 def test_claim_of_2_to_60_keys_is_refused_at_once() -> None:
-    assert fault(head(pairs=1 << 60)) == f"claims {1 << 60} metadata keys at byte 24, with 0 bytes left in the file"
+    assert (
+        fault(head(pairs=1 << 60))
+        == f"cut short or damaged: claims {1 << 60} metadata keys at byte 24, with 0 bytes left"
+    )
 
 
 def test_string_of_2_to_50_bytes_is_refused_at_once() -> None:
     data = head(pairs=1) + text("k") + struct.pack("<IQ", 8, 1 << 50) + b"abc"
-    assert fault(data) == f"claims {1 << 50} bytes of text at byte 45, with 3 bytes left in the file"
+    assert fault(data) == f"cut short or damaged: claims {1 << 50} bytes of text at byte 45, with 3 bytes left"
 
 
 def test_string_of_2_to_50_bytes_inside_a_vocabulary_is_refused_at_once() -> None:
@@ -193,7 +198,7 @@ def test_string_of_2_to_50_bytes_inside_a_vocabulary_is_refused_at_once() -> Non
 
 def test_array_of_2_to_60_numbers_is_refused_at_once() -> None:
     data = head(pairs=1) + text("k") + struct.pack("<IIQ", 9, 4, 1 << 60) + bytes(100)
-    assert fault(data).startswith(f"claims {1 << 60} elements of 'k'")
+    assert fault(data).startswith(f"cut short or damaged: claims {1 << 60} elements of 'k'")
 
 
 def test_big_endian_file_is_named_so() -> None:

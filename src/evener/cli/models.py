@@ -37,7 +37,7 @@ def fetch(
 @app.command("list")
 def list_models(as_json: Json = False) -> None:
     """List the models that are here, and downloads that are not finished."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from evener.api import models
 
@@ -48,7 +48,9 @@ def list_models(as_json: Json = False) -> None:
     if not held:
         out.print("no model yet: evener models fetch demo")
         return
-    table = Table("file", "size", "parts", "architecture", "quantisation", "", box=None, pad_edge=False)
+    table = Table(
+        Column("file", overflow="fold"), "size", "parts", "architecture", "quantisation", "", box=None, pad_edge=False
+    )
     for one in held:
         cells = (one.file, gib(one.bytes), str(one.parts), one.architecture or "?", one.quantisation or "?")
         table.add_row(*map(_plain, cells), f"[red]{_plain(one.problem)}[/]" if one.problem else "")

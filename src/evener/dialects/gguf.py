@@ -131,7 +131,9 @@ class _Cursor:
     def expect(self, count: int, each_bytes: int, what: str) -> None:
         """Refuse a count that the rest of the file cannot hold."""
         if count * each_bytes > self.left:
-            self.fault(f"claims {count} {what} at byte {self.position}, with {self.left} bytes left in the file")
+            self.fault(
+                f"cut short or damaged: claims {count} {what} at byte {self.position}, with {self.left} bytes left"
+            )
 
     def unpack(self, form: struct.Struct) -> tuple[int, ...]:
         at = self._reach(form.size)
