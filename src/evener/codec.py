@@ -39,3 +39,8 @@ def from_json(kind: type[T], text: str | bytes, *, source: str) -> T:
         where = ".".join(str(part) for part in first["loc"]) or "document"
         raise RunUnreadable(f"{source}: {where}: {first['msg']}") from error
     return read
+
+
+def from_data(kind: type[T], data: Any, *, source: str) -> T:
+    """The same for data that `json` has already read, e.g. a part of a message."""
+    return from_json(kind, json.dumps(data), source=source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -23,10 +24,22 @@ err = Console(stderr=True, highlight=False)
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's errand. Ctrl-C cancels it once; its own clean-up then runs to the end."""
+    """Run a command's errand. Ctrl-C, SIGTERM and a closed terminal cancel it, and its own clean-up runs to the end.
+
+    However often they come: a second Ctrl-C must not cut the clean-up short.
+    """
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+        return await work
+
     try:
-        return asyncio.run(work)
-    except KeyboardInterrupt:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError:
         raise Interrupted("interrupted; everything that was started has been stopped") from None
 
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evener.cli import engine
+from evener.cli import bench, demo, deploy, engine, models, plan, report, rig, scan
 from evener.cli.console import err, show_error
 from evener.errors import EvenerError
 
@@ -18,7 +18,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(bench.app, name="bench")
 app.add_typer(engine.app, name="engine")
+app.add_typer(models.app, name="models")
+app.add_typer(rig.app, name="rig")
+app.command()(demo.demo)
+app.command()(scan.scan)
+app.command()(plan.plan)
+app.command(context_settings={"allow_extra_args": True})(deploy.up)
+app.command()(deploy.status)
+app.command()(deploy.logs)
+app.command()(deploy.down)
+app.command()(report.report)
+app.command()(report.runs)
+
+
+@app.callback(invoke_without_command=True)
+def bare(context: typer.Context) -> None:
+    """Plan, launch, verify and measure large open models across machines joined by a cable."""
+    if context.invoked_subcommand is None:
+        from evener.cli.first_screen import first_screen
+
+        first_screen()
 
 
 def run() -> None:

@@ -40,6 +40,7 @@ class World:
     open_log: OpenLog
     fact: Callable[[str, dict[str, Any]], None]
     report: Report
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # the head's environment, never on record
 
 
 @dataclass(kw_only=True)
@@ -70,7 +71,14 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
     world.fact("before", {"scan": to_data(life.before)})
     try:
         life.enter("loading")
-        ports = Ports(shells=world.shells, rpc=world.rpc, http=world.http, open_log=world.open_log, report=world.report)
+        ports = Ports(
+            shells=world.shells,
+            rpc=world.rpc,
+            http=world.http,
+            open_log=world.open_log,
+            report=world.report,
+            secrets=world.secrets,
+        )
         async with bring_up(life.candidate, ports, model_bytes=model_bytes, extra=extra) as up:
             life.up = up
             try:

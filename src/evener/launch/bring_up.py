@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from evener.dialects import llama_log, proc_net
 from evener.errors import (
@@ -43,6 +43,7 @@ class Ports:
     http: Http
     open_log: OpenLog
     report: Report
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # the head's environment, never on record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ async def bring_up(
         await together(_listening(worker, ports) for worker in workers)
         await together(_visit_foreign(endpoint, ports) for endpoint in foreign_endpoints(candidate))
         begun_s = asyncio.get_running_loop().time()
-        head_command = Command(host=server.host, argv=(*server.argv, *extra), env=server.env, listen=server.listen)
+        head_command = replace(server, argv=(*server.argv, *extra))
         head = await stack.enter_async_context(_start("head", head_command, ports))
         children = (*workers, head)
         url = f"http://{server.listen}"
@@ -101,7 +102,8 @@ async def bring_up(
 
 def _start(role: Role, command: Command, ports: Ports) -> AbstractAsyncContextManager[Running]:
     ports.report(Progress(what=f"starting {role} on {command.host}", detail=command.listen))
-    return started(role, command, ports.shells[command.host], ports.open_log)
+    secrets = ports.secrets if role == "head" else {}
+    return started(role, command, ports.shells[command.host], ports.open_log, secrets=secrets)
 
 
 def load_within_s(model_bytes: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TextIO
@@ -53,10 +53,12 @@ class Running:
 
 
 @asynccontextmanager
-async def started(role: Role, command: Command, shell: Shell, open_log: OpenLog) -> AsyncIterator[Running]:
+async def started(
+    role: Role, command: Command, shell: Shell, open_log: OpenLog, *, secrets: Mapping[str, str]
+) -> AsyncIterator[Running]:
     """Start `command` and keep its log; on leaving, let the leash go and wait until the process has ended."""
     with open_log(command.host, f"{role}-{command.listen.rpartition(':')[2]}") as log:
-        child = await shell.start(command.argv, env=command.env)
+        child = await shell.start(command.argv, env={**command.env, **secrets})
         running = Running(role=role, command=command, child=child, log=log)
         try:
             async with background(_keep_log(running)):

@@ -1,0 +1,242 @@
+"""One supervisor: it holds its hosts, keeps a run folder, listens on a socket, and brings layouts up one after another.
+
+Everything that happens is one stream of messages, {"progress": ...}, {"deployment": ...} and {"fact": ...}: the
+terminal that runs the supervisor, `evener down` and `up --detach` all render the same stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from evener import config
+from evener.api.plans import Planned
+from evener.bench.load import Load
+from evener.codec import to_data
+from evener.edges import deployments, locks
+from evener.edges.control import Control, Message
+from evener.edges.http import AioHttp
+from evener.edges.rpc_probe import RpcProbe
+from evener.edges.run_folder import RunFolder, new_run_id
+from evener.errors import ConfigurationError, EvenerError, Interrupted
+from evener.journeys.conditions import conditions_of
+from evener.journeys.deploy import Life, World, deployed
+from evener.journeys.measure import measure_users, while_up
+from evener.launch.bring_up import Up
+from evener.records.deployment import Deployment
+from evener.records.events import Progress
+from evener.records.load import UsersResult
+from evener.records.plan import Candidate
+from evener.records.run import Run, Stage, Summary
+from evener.state import runs_folder, state_folder
+from evener.together import to_the_end
+
+OnMessage = Callable[[Message], None]
+LOOPBACK = ("127.", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a supervised deployment ended. `run` is its folder."""
+
+    stages: tuple[Stage, ...]
+    run: Path
+
+    @property
+    def is_clean(self) -> bool:
+        """Every card as planned (or unknown) while loaded, and free afterwards."""
+        return all(
+            all(c.verdict in ("as planned", "unknown") for c in stage.checks)
+            and all(f.verdict != "held" for f in stage.freed)
+            for stage in self.stages
+        )
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One supervisor: a run folder, a socket, and the layouts it brings up, one after the other."""
+
+    name: str
+    model: str
+    planned: Planned
+    folder: RunFolder
+    on_message: OnMessage
+    extra: tuple[str, ...] = ()
+    stages: list[Stage] = field(default_factory=list)
+    record: Deployment | None = None
+    control: Control | None = None
+    results: dict[str, UsersResult] = field(default_factory=dict)  # layout -> what was measured there
+
+    def say(self, message: Message) -> None:
+        self.on_message(message)
+        if self.control:
+            self.control.publish(message)
+
+    def fact(self, kind: str, data: dict[str, Any]) -> None:
+        self.say({"fact": to_data(self.folder.fact(kind, data))})
+
+    def report(self, progress: Progress) -> None:
+        self.say({"progress": to_data(progress)})
+
+    def world(self) -> World:
+        rig = self.planned.rig
+        key = config.api_key(rig.record.serve)
+        return World(
+            shells=rig.shells(),
+            rpc=RpcProbe(),
+            http=AioHttp(),
+            scan=rig.scan,
+            open_log=self.open_log,
+            fact=self.fact,
+            report=self.report,
+            secrets={"LLAMA_API_KEY": key} if key else {},
+        )
+
+    def open_log(self, host: str, name: str) -> TextIO:
+        return self.folder.log_path(host, f"{name}.log").open("a", encoding="utf-8")
+
+    def keep(self, life: Life, *, fault: str | None = None) -> None:
+        """Write the deployment's record as it is now."""
+        workload = self.planned.plan.workload
+        self.record = Deployment(
+            name=self.name,
+            state="failed" if fault else life.state,
+            since=datetime.now(UTC),
+            supervisor_pid=os.getpid(),
+            model=self.model,
+            model_path=self.planned.weights.paths[0],
+            candidate=life.candidate,
+            users=workload.users,
+            context=workload.context,
+            processes=life.up.processes if life.up and life.state in ("verifying", "ready", "stopping") else (),
+            url=life.up.url if life.up and life.state == "ready" else None,
+            run=str(self.folder.path),
+            api_key_env=self.planned.rig.record.serve.api_key_env,
+            fault=fault,
+        )
+        deployments.save(self.record)
+        self.say({"deployment": to_data(self.record)})
+
+    async def layout(self, candidate: Candidate, work: Callable[[Up], Awaitable[None]]) -> None:
+        """Bring `candidate` up, run `work(up)` while it lives, take it down; its stage is recorded either way."""
+        life = Life(candidate=candidate, on_state=self.keep)
+        size = self.planned.weights.file_bytes
+        self.fact("layout", {"name": candidate.name})
+        try:
+            async with deployed(life, self.world(), model_bytes=size, extra=self.extra) as up:
+                await while_up(up, work(up))
+        except EvenerError as error:
+            self.keep(life, fault=error.message)
+            raise
+        finally:
+            loaded = life.up.load_s if life.up else None
+            self.stages.append(Stage(layout=candidate.name, load_s=loaded, checks=life.checks, freed=life.freed))
+
+    async def measured(self, up: Up, load: Load, layout: str) -> None:
+        """The closed loop against what is up; the result goes into the record of facts."""
+        serve = self.planned.rig.record.serve
+        result = await measure_users(
+            up.url, load, keep=lambda r: self.folder.requests([r]), report=self.report, api_key=config.api_key(serve)
+        )
+        self.results[layout] = replace(result, label=layout)
+        self.fact("measured", {"layout": layout, "users": to_data(self.results[layout])})
+
+    def finish(self, partial: str | None) -> Ended:
+        stages = tuple(replace(s, users=self.results.get(s.layout)) for s in self.stages)
+        self.folder.finish(Summary(ended_at=datetime.now(UTC), stages=stages, partial=partial))
+        return Ended(stages=stages, run=self.folder.path)
+
+
+Live = Callable[[Session], Awaitable[None]]
+
+
+async def supervise(
+    planned: Planned,
+    candidates: Sequence[Candidate],
+    live: Live,
+    *,
+    what: str,
+    model: str,
+    name: str | None = None,
+    extra: tuple[str, ...] = (),
+    on_message: OnMessage,
+) -> Ended:
+    """Hold the hosts, open a run folder and the socket, and run `live` until it ends or is told to.
+
+    Raises HostBusy when another session holds one of the hosts.
+    """
+    _require_key_beyond_loopback(planned)
+    called = name or slug(planned.weights.name)
+    with ExitStack() as held:
+        for host in dict.fromkeys(h for c in candidates for h in c.hosts):
+            held.enter_context(locks.hold(state_folder() / "locks", host, called))
+        folder = RunFolder.create(runs_folder(), _run(planned, candidates[-1], what))
+        session = Session(name=called, model=model, planned=planned, folder=folder, on_message=on_message, extra=extra)
+        return await _run_session(session, live)
+
+
+async def _run_session(session: Session, live: Live) -> Ended:
+    asked_to_end = asyncio.Event()
+    session.control = Control(status=lambda: to_data(session.record), on_down=asked_to_end.set)
+    async with session.control.listening(deployments.folder(session.name) / deployments.SOCKET):
+        work = asyncio.ensure_future(live(session))
+        asked = asyncio.ensure_future(asked_to_end.wait())
+        partial: str | None = None
+        try:
+            await asyncio.wait([work, asked], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                partial = None if _is_serving(session) else "stopped by evener down"
+        except asyncio.CancelledError:
+            partial = None if _is_serving(session) else "interrupted"
+        finally:
+            asked.cancel()
+            work.cancel()
+            await to_the_end(asyncio.wait([work]))
+        fault = None if work.cancelled() else work.exception()
+        if fault is not None:
+            session.finish(partial=str(fault))
+            raise fault
+        ended = session.finish(partial)
+        session.say({"ended": {"clean": ended.is_clean, "run": str(ended.run)}})
+        deployments.forget(session.name)
+    if partial:
+        raise Interrupted(f"{partial}; everything that was started has been stopped", hint=f"the run: {ended.run}")
+    return ended
+
+
+def _is_serving(session: Session) -> bool:
+    """Whether the last layout is up for its users: then being stopped is its normal end."""
+    return session.record is not None and session.record.state == "ready"
+
+
+def _run(planned: Planned, candidate: Candidate, what: str) -> Run:
+    rig, scan = planned.rig.record, planned.scan
+    return Run(
+        id=new_run_id(what),
+        what=what,
+        started_at=datetime.now(UTC),
+        conditions=conditions_of(rig, scan, planned.weights, planned.plan.workload, candidate),
+        plan=planned.plan,
+        rig=rig,
+        scan=scan,
+    )
+
+
+def _require_key_beyond_loopback(planned: Planned) -> None:
+    serve = planned.rig.record.serve
+    if not serve.host.startswith(LOOPBACK) and config.api_key(serve) is None:
+        raise ConfigurationError(
+            f"[serve] host {serve.host}: the model would be open to the network without a key",
+            hint='set api_key_env = "EVENER_API_KEY" under [serve]',
+        )
+
+
+def slug(name: str) -> str:
+    """A model's name as a deployment's: lower case, digits and dashes."""
+    return "-".join("".join(c if c.isalnum() or c == "." else " " for c in name.lower()).split()) or "model"
