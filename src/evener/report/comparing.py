@@ -55,7 +55,7 @@ def compare(base: Layout, other: Layout, users: int) -> Comparison:
         )
     change = b.value / a.value - 1
     basis = f"{_basis(base, a)}; {_basis(other, b)}"
-    if a.interval is None or b.interval is None:
+    if a.interval is None or b.interval is None or a.interval[0] <= 0:
         return verdict(
             outcome="unknown",
             change=change,

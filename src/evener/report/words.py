@@ -94,5 +94,5 @@ def _assignment(name: str, value: str) -> str:
 
 
 def _without_secrets(argv: Sequence[str]) -> list[str]:
-    words = [_LEFT_OUT if False else word for before, word in zip(["", *argv], argv, strict=False)]
+    words = [_LEFT_OUT if before == "--api-key" else word for before, word in zip(["", *argv], argv, strict=False)]
     return [f"--api-key={_LEFT_OUT}" if word.startswith("--api-key=") else word for word in words]
