@@ -35,12 +35,12 @@ class Bench:
         self.seen: list[Progress] = []
         toy_toolchain(self.tools, engine=self.product)
 
-    async def install(self) -> Installed:
+    async def install(self, environ: dict[str, str] | None = None) -> Installed:
         folders = Folders(
             engines=self.cache / "engines", sources=self.cache / "sources", workshops=self.cache / "workshops"
         )
         return await install(
-            LocalShell("here"), folders=folders, environ={}, report=self.seen.append, asked="cpu",
+            LocalShell("here"), folders=folders, environ=environ or {}, report=self.seen.append, asked="cpu",
             given=self.archive, pin=self.pin,
         )  # fmt: skip
 
@@ -85,7 +85,8 @@ async def test_progress_goes_through_every_stage_in_order(bench: Bench) -> None:
 
 
 async def test_only_the_archive_is_kept_beside_the_result(bench: Bench) -> None:
-    await bench.install()
+    done = await bench.install()
+    assert {p.name for p in (bench.cache / "engines").iterdir()} == {Path(done.folder).name, "install.lock"}
     assert [p.name for p in (bench.cache / "sources").iterdir()] == ["toy-1.tar.gz"]
     assert list((bench.cache / "workshops").iterdir()) == []
 
@@ -100,7 +101,8 @@ async def test_a_second_install_does_nothing(bench: Bench) -> None:
 
 
 async def test_an_interrupted_build_stops_its_compiler_and_goes_on_where_it_was(bench: Bench) -> None:
-    toy_toolchain(bench.tools, engine=bench.product, seconds_per_step=0.4)
+    gate = bench.cache / "gate"
+    toy_toolchain(bench.tools, engine=bench.product, gate=gate)
     errand = asyncio.create_task(bench.install())
     await wait_for_step(bench, 2)
     errand.cancel()
@@ -108,12 +110,21 @@ async def test_an_interrupted_build_stops_its_compiler_and_goes_on_where_it_was(
         await errand
     assert bench.landed() == []
     assert bench.made() == ["1"]
-    await asyncio.sleep(0.6)
+    gate.touch()
+    await asyncio.sleep(0.3)
     assert bench.made() == ["1"], "the compiler went on after it was interrupted"
     bench.seen.clear()
     done = await bench.install()
     assert not done.already
     assert [p.done for p in bench.seen if p.what == "compile" and p.of] == [2, 3]
+
+
+async def test_compilers_hear_where_tools_are_and_not_flags_that_no_key_holds(bench: Bench) -> None:
+    script(bench.tools / "cmake", f'while [ "$1" != -B ]; do shift; done; mkdir -p "$2/bin"; env >{bench.cache}/env')
+    await bench.install({"CUDACXX": "/opt/cuda/bin/nvcc", "CFLAGS": "-O0", "LLAMA_ARG_CTX_SIZE": "1"})
+    heard = (bench.cache / "env").read_text().splitlines()
+    assert "CUDACXX=/opt/cuda/bin/nvcc" in heard
+    assert not [line for line in heard if line.startswith(("CFLAGS", "LLAMA_ARG"))]
 
 
 async def test_a_failed_compile_lands_nothing_and_names_the_first_error(bench: Bench) -> None:
@@ -135,7 +146,7 @@ async def test_an_engine_that_dies_of_an_illegal_instruction_never_lands(bench: 
     toy_engine(bench.product, token="kill -ILL $$")
     with pytest.raises(EngineUnfit, match="built for another CPU"):
         await bench.install()
-    assert bench.landed() == []
+    assert [p.name for p in (bench.cache / "engines").iterdir()] == ["install.lock"]
     toy_engine(bench.product)
     assert not (await bench.install()).already
 

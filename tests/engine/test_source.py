@@ -83,11 +83,13 @@ def test_only_plain_files_below_llama_cpp_are_unpacked(tmp_path: Path) -> None:
             "toy-1/setup.py": b"no",
             "/etc/llama.cpp/absolute": b"no",
         },
+        link="toy-1/llama.cpp/link",
     )
     unpack(tmp_path / "toy.tar.gz", tmp_path / "in" / "source")
-    assert sorted(p.relative_to(tmp_path).as_posix() for p in (tmp_path / "in").rglob("*") if p.is_file()) == [
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if not p.is_dir()) == [
         "in/source/CMakeLists.txt",
         "in/source/src/a.cpp",
+        "toy.tar.gz",
     ]
 
 

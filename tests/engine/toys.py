@@ -39,8 +39,12 @@ esac""",
     return folder
 
 
-def toy_toolchain(folder: Path, *, engine: Path, seconds_per_step: float = 0.0) -> Path:
-    """cmake and ninja. ninja has three steps, skips those whose object is there, counts what it made in `made`."""
+def toy_toolchain(folder: Path, *, engine: Path, gate: Path | None = None) -> Path:
+    """cmake and ninja. ninja has three steps, skips those whose object is there, counts what it made in `made`.
+
+    With a `gate`, it waits at its second step until that file exists.
+    """
+    waits = f"if [ $n = 2 ]; then until [ -e {gate} ]; do sleep 0.02; done; fi" if gate else ":"
     script(
         folder / "cmake",
         'while [ $# -gt 0 ]; do if [ "$1" = -B ]; then mkdir -p "$2/bin"; fi; echo "$1"; shift; done',
@@ -51,7 +55,7 @@ def toy_toolchain(folder: Path, *, engine: Path, seconds_per_step: float = 0.0) 
 for n in 1 2 3; do
     if [ -e $n.o ]; then continue; fi
     echo "[$n/3] Building CXX object $n.o"
-    sleep {seconds_per_step}
+    {waits}
     echo $n >>made
     touch $n.o
 done
@@ -61,12 +65,16 @@ cp {engine}/* bin""",
     return folder
 
 
-def toy_archive(path: Path, files: dict[str, bytes] | None = None) -> Pin:
-    """Write a source archive and return the pin that it satisfies."""
+def toy_archive(path: Path, files: dict[str, bytes] | None = None, *, link: str | None = None) -> Pin:
+    """Write a source archive; return the pin that it satisfies. `link` names a link in it to /etc/passwd."""
     with tarfile.open(path, "w:gz") as tar:
         for name, content in (files or {"toy-1/llama.cpp/CMakeLists.txt": b"project(toy)\n"}).items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
+        if link is not None:
+            member = tarfile.TarInfo(link)
+            member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(member)
     raw = path.read_bytes()
     return Pin(project="toy", version="1", build=77, sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw))

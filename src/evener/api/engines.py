@@ -14,7 +14,7 @@ from evener.engine import resolve, smoke
 from evener.engine.host import cpu_digest, look
 from evener.engine.install import Folders
 from evener.engine.install import install as _install
-from evener.errors import EngineError
+from evener.errors import EngineError, EngineMissing
 from evener.ports import Report
 from evener.records.capability import Backend, Capability, EngineCheck, FoundEngine, Installed
 
@@ -72,6 +72,8 @@ async def _candidates(shell: LocalShell, engine: str | None) -> tuple[FoundEngin
 async def _described(shell: LocalShell, engine: FoundEngine) -> FoundEngine:
     try:
         able = await capabilities.remembered(shell, Path(engine.folder), memory=_memory())
+    except EngineMissing:
+        return engine  # its `why` says so already
     except EngineError as error:
         return replace(engine, why=f"{engine.why}; {error.message}")
     return replace(engine, capability=able)

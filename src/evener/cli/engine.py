@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from evener.cli.console import err, gib, out, progress_bar, run_async, show_json
-from evener.records.capability import Backend, EngineCheck, FoundEngine
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from evener.errors import Interrupted
+from evener.records.capability import Backend, Capability, EngineCheck, FoundEngine, Installed
 
 app = typer.Typer(help="Get llama.cpp, list what is there, prove that it works.", no_args_is_help=True)
 
@@ -40,15 +38,14 @@ def install(
     from evener.api import engines
 
     with progress_bar(quiet=as_json) as report:
-        done = run_async(engines.install(report=report, backend=backend, jobs=jobs, given=source))
-    for note in done.notes:
-        err.print(f"[yellow]note:[/] {escape(note)}")
+        try:
+            done = run_async(engines.install(report=report, backend=backend, jobs=jobs, given=source))
+        except Interrupted as stop:
+            raise Interrupted(stop.message, hint="the same command goes on where it stopped") from None
     if as_json:
         show_json(done)
     else:
-        what = "already there" if done.already else f"built in {done.took_s:.0f} s"
-        out.print(f"[bold]{_name(done.check)}[/] {done.built.backend}: {what}, {gib(done.bytes)} in {done.folder}")
-        _show_problems(done.check)
+        _show_installed(done)
     if not done.check.ok:
         raise typer.Exit(1)
 
@@ -61,10 +58,16 @@ def list_engines(as_json: Json = False) -> None:
     found = run_async(engines.found())
     if as_json:
         show_json(found)
-    elif found:
-        out.print(_table(found))
-    else:
-        out.print("no engine yet: evener engine install")
+        return
+    for one in found:
+        _show_found(one)
+    if not any(one.used for one in found):
+        named = any(one.source in ("argument", "EVENER_ENGINE") for one in found)
+        out.print(
+            "no engine to use: a folder that you name is never replaced by another"
+            if named
+            else "no engine to use: evener engine install"
+        )
 
 
 @app.command()
@@ -82,46 +85,47 @@ def check(
     if as_json:
         show_json(answer)
     else:
-        out.print(
-            f"[bold]{_name(answer)}[/] RPC {answer.capability.protocol}, {', '.join(answer.backends)}, {answer.folder}"
-        )
-        out.print(f"one token in {answer.token_ms:.2f} ms")
-        for device in answer.devices:
-            out.print(
-                f"{device.name}: {device.description}, {gib(device.free_bytes)} free of {gib(device.total_bytes)}"
-            )
-        _show_problems(answer)
+        _show_check(answer)
     if not answer.ok:
         raise typer.Exit(1)
 
 
+def _show_installed(done: Installed) -> None:
+    for note in done.notes:
+        err.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
+    what = "already there" if done.already else f"built in {done.took_s:.0f} s"
+    where = f"{gib(done.bytes)} in {escape(done.folder)}"
+    out.print(f"[bold]{_name(done.check.capability)}[/], {done.built.backend}: {what}, {where}", soft_wrap=True)
+    _show_problems(done.check)
+
+
+def _show_found(one: FoundEngine) -> None:
+    """Two lines and no table, so that no path is ever cut."""
+    able = one.capability
+    said = [f"{_name(able)}, RPC {able.protocol or '?'}"] if able else []
+    said += [one.built.backend] if one.built else []
+    said += [gib(one.bytes)] if one.bytes else []
+    said += [f"{one.source}: {escape(one.why)}"]
+    out.print(f"{'[bold]used[/]' if one.used else '    '}  {escape(one.folder)}", soft_wrap=True)
+    out.print(f"      {', '.join(said)}", soft_wrap=True)
+
+
+def _show_check(answer: EngineCheck) -> None:
+    speaks = f"RPC {answer.capability.protocol or '?'}, {', '.join(answer.backends)}"
+    out.print(f"[bold]{_name(answer.capability)}[/], {speaks}, {escape(answer.folder)}", soft_wrap=True)
+    out.print(f"one token in {answer.token_ms:.2f} ms")
+    for device in answer.devices:
+        memory = f"{gib(device.free_bytes)} free of {gib(device.total_bytes)}"
+        out.print(f"{device.name}: {escape(device.description)}, {memory}", soft_wrap=True)
+    _show_problems(answer)
+
+
 def _show_problems(answer: EngineCheck) -> None:
     for problem in answer.problems:
-        err.print(f"[bold red]problem:[/] {escape(problem)}")
+        err.print(f"[bold red]problem:[/] {escape(problem)}", soft_wrap=True)
 
 
-def _name(answer: EngineCheck) -> str:
+def _name(capability: Capability) -> str:
     from evener.dialects.llama_build import engine_name
 
-    return f"llama.cpp {engine_name(answer.capability)}"
-
-
-def _table(found: tuple[FoundEngine, ...]) -> Table:
-    from rich.table import Table
-
-    from evener.dialects.llama_build import engine_name
-
-    table = Table("", "engine", "RPC", "backend", "size", "from", "why", "folder", box=None, pad_edge=False)
-    for one in found:
-        able = one.capability
-        table.add_row(
-            "used" if one.used else "",
-            engine_name(able) if able else "?",
-            (able.protocol if able else None) or "?",
-            one.built.backend if one.built else "?",
-            gib(one.bytes),
-            one.source,
-            escape(one.why),
-            escape(one.folder),
-        )
-    return table
+    return f"llama.cpp {engine_name(capability)}"

@@ -225,9 +225,18 @@ async def land(built_in: Path, *, recipe: Recipe, engines: Path, prove: Prove) -
     A crash leaves a folder whose name starts with a dot, which nobody takes for an engine.
     """
     landing = engines / f".landing-{recipe.key}"
-    await asyncio.to_thread(_copy_programs, built_in, landing)
-    able = await prove(landing)
-    built = Built(
+    try:
+        await asyncio.to_thread(_copy_programs, built_in, landing)
+        built = _mark(recipe, await prove(landing))
+        (landing / "engine.json").write_text(to_json(built, indent=2) + "\n")
+        landing.rename(engines / recipe.key)
+    finally:
+        shutil.rmtree(landing, ignore_errors=True)
+    return built
+
+
+def _mark(recipe: Recipe, able: Capability) -> Built:
+    return Built(
         key=recipe.key,
         build=recipe.pin.build,
         commit=recipe.pin.commit,
@@ -239,9 +248,6 @@ async def land(built_in: Path, *, recipe: Recipe, engines: Path, prove: Prove) -
         source_sha256=recipe.pin.sha256,
         built_at=datetime.now(UTC),
     )
-    (landing / "engine.json").write_text(to_json(built, indent=2) + "\n")
-    landing.rename(engines / recipe.key)
-    return built
 
 
 def _copy_programs(built_in: Path, landing: Path) -> None:

@@ -15,7 +15,7 @@ from evener.ports import Finished, Shell
 from evener.records.capability import Capability, EngineDevice
 from evener.together import together
 
-WITHIN_S = 30.0
+WITHIN_S = 60.0  # the first start on a GPU may take many seconds
 # No host has this address, so the worker prints its banner, fails to bind, and ends (with 0, as it does).
 NOWHERE = "0.0.0.256"
 ILLEGAL_INSTRUCTION = (-4, 132)
@@ -45,9 +45,9 @@ async def capability(shell: Shell, folder: Path) -> Capability:
         commit=version.commit,
         compiler=version.compiler,
         protocol=protocol,
-        flags=server,
-        fit_flags=fit,
-        worker_flags=worker,
+        flags=tuple(sorted(server)),
+        fit_flags=tuple(sorted(fit)),
+        worker_flags=tuple(sorted(worker)),
         lacks=llama_build.lacks(programs=programs, server=server, fit=fit, worker=worker, protocol=protocol),
     )
 
@@ -92,9 +92,9 @@ async def present(shell: Shell, folder: Path) -> frozenset[str]:
     return frozenset(name for name, head in zip(PROGRAMS, heads, strict=True) if head is not None)
 
 
-async def ask(shell: Shell, folder: Path, program: str, *arguments: str) -> Finished:
+async def ask(shell: Shell, folder: Path, program: str, *arguments: str, within_s: float = WITHIN_S) -> Finished:
     """Run one program of the engine to its end. Raises EngineUnfit when this host cannot execute it."""
-    done = await shell.run([f"{folder}/{program}", *arguments], within_s=WITHIN_S, env=private(folder))
+    done = await shell.run([f"{folder}/{program}", *arguments], within_s=within_s, env=private(folder))
     if done.code in ILLEGAL_INSTRUCTION:
         raise EngineUnfit(
             f"{folder}/{program}: built for another CPU (illegal instruction on {shell.host})",

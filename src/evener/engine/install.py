@@ -12,13 +12,15 @@ from pathlib import Path
 
 from evener.engine import smoke
 from evener.engine.build import NEEDED_BYTES, Recipe, Workshop, compile_engine, demand_disk, fitting_jobs, land
+from evener.engine.capability import demand
 from evener.engine.choice import choose, demand_tools
 from evener.engine.host import HostFacts, look
 from evener.engine.lock import install_lock
 from evener.engine.resolve import read_built, size_bytes
 from evener.engine.source import PIN, Pin, fetch
+from evener.errors import EngineUnfit
 from evener.ports import Report, Shell
-from evener.records.capability import Backend, Built, Capability, EngineCheck, Installed
+from evener.records.capability import Backend, Built, Capability, Installed
 from evener.records.events import Progress
 
 
@@ -58,7 +60,10 @@ async def install(
             built = read_built(engine) or await _build(
                 shell, recipe, facts=facts, folders=folders, environ=environ, report=report, jobs=jobs, given=given
             )
-    check = await smoke.check(shell, engine, gpus=facts.gpus)
+    try:
+        check = await smoke.check(shell, engine, gpus=facts.gpus)
+    except EngineUnfit as error:  # it has worked here once, or it would not have landed
+        raise EngineUnfit(error.message, hint=f"rm -r {engine}, then evener engine install builds it anew") from None
     return Installed(
         folder=str(engine),
         built=built,
@@ -100,8 +105,7 @@ async def _build(
 
     async def prove(folder: Path) -> Capability:
         report(Progress(what="prove"))
-        check: EngineCheck = await smoke.check(shell, folder, gpus=facts.gpus)
-        return check.capability
+        return demand((await smoke.check(shell, folder, gpus=facts.gpus)).capability)
 
     built = await land(compiled, recipe=recipe, engines=folders.engines, prove=prove)
     await asyncio.to_thread(shutil.rmtree, workshop.folder, ignore_errors=True)

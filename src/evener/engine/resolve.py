@@ -82,9 +82,9 @@ def read_built(folder: Path) -> Built | None:
         return None
 
 
-def size_bytes(folder: Path) -> int:
-    """What llama.cpp's programs in a folder take on disk."""
-    return sum((folder / name).stat().st_size for name in PROGRAMS if (folder / name).is_file())
+def size_bytes(folder: Path) -> int | None:
+    """What llama.cpp's programs in a folder take on disk; None when there are none."""
+    return sum((folder / name).stat().st_size for name in PROGRAMS if (folder / name).is_file()) or None
 
 
 async def _named(shell: Shell, wish: str, source: EngineSource) -> FoundEngine:

@@ -15,6 +15,8 @@ from evener.errors import EngineUnfit
 from evener.ports import Shell
 from evener.records.capability import EngineCheck, EngineDevice
 
+WITHIN_S = 900.0  # a large model may be read from a slow disk
+
 
 async def check(shell: Shell, folder: Path, *, gpus: Sequence[Gpu], model: Path | None = None) -> EngineCheck:
     """Version, flags, one token (of `model`, else of a tiny one of ours), devices against the driver's `gpus`.
@@ -51,7 +53,8 @@ async def generate_one(shell: Shell, folder: Path, *, model: Path | None = None)
 
 
 async def _bench(shell: Shell, folder: Path, model: Path) -> BenchRow:
-    done = await ask(shell, folder, BENCH, "-m", str(model), "-p", "0", "-n", "1", "-r", "1", "-o", "json")
+    arguments = ("-m", str(model), "-p", "0", "-n", "1", "-r", "1", "-o", "json")
+    done = await ask(shell, folder, BENCH, *arguments, within_s=WITHIN_S)
     row = llama_build.bench_row(done.stdout)
     if done.code != 0 or row is None:
         said = [line for line in done.stderr.splitlines() if line.strip()]

@@ -45,7 +45,7 @@ class Capability:
     """What one engine build may be asked to do, read from its binaries.
 
     `build` and `commit` are None where the binary does not know them (it was built outside git).
-    `protocol` is the RPC version of its worker, "7.0.0". Flags carry their dashes: "--device", "-ngl".
+    `protocol` is the RPC version of its worker, "7.0.0". Flags carry their dashes ("--device", "-ngl") and are sorted.
     `lacks` names what the minimum demands and this build has not; empty means fit for use.
     """
 
@@ -54,9 +54,9 @@ class Capability:
     commit: str | None
     compiler: str | None
     protocol: str | None
-    flags: frozenset[str]  # of llama-server
-    fit_flags: frozenset[str]  # of llama-fit-params
-    worker_flags: frozenset[str]  # of ggml-rpc-server
+    flags: tuple[str, ...]  # of llama-server
+    fit_flags: tuple[str, ...]  # of llama-fit-params
+    worker_flags: tuple[str, ...]  # of ggml-rpc-server
     lacks: tuple[str, ...] = ()
 
     @property
@@ -99,7 +99,7 @@ class Installed:
     folder: str
     built: Built
     already: bool
-    bytes: int
+    bytes: int | None
     took_s: float
     check: EngineCheck
     notes: tuple[str, ...] = ()
