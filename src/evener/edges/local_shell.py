@@ -70,16 +70,15 @@ class LocalShell:
         stdin: bytes = b"",
     ) -> Finished:
         process = await self._spawn(argv, env or {}, stderr=asyncio.subprocess.PIPE)
+        out = None
         try:
             async with asyncio.timeout(within_s):
                 out, err = await process.communicate(stdin)
         except TimeoutError:
             raise HostError(f"{self._host}: {argv[0]} did not end within {within_s:g} s") from None
         finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
+            if out is None:
+                await _end_family(process)
         code = process.returncode
         assert code is not None
         return Finished(
@@ -126,9 +125,19 @@ class LocalShell:
             raise HostError(f"{self._host}: {argv[0]}: {error.strerror or error}") from error
 
 
+async def _end_family(process: asyncio.subprocess.Process) -> None:
+    """Kill a process and what it started, also when it has ended itself and left others behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(TimeoutError):  # somebody who left the group may hold the pipes open
+        async with asyncio.timeout(1):
+            await process.communicate()
+    await process.wait()
+
+
 def _signed(code: int) -> int:
     """sh reports a signal as 128 + number; subprocess as a negative number. One convention: negative."""
-    return 128 - code if code > 128 else code
+    return 128 - code if 128 < code < 128 + signal.NSIG else code
 
 
 def _head_of_file(path: str, most_bytes: int) -> bytes:

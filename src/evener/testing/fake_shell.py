@@ -17,6 +17,11 @@ def prints(stdout: str, *, code: int = 0, stderr: str = "") -> Reply:
     return lambda argv, _stdin: Finished(argv=tuple(argv), code=code, stdout=stdout, stderr=stderr)
 
 
+def hangs(_argv: Sequence[str], _stdin: bytes) -> Finished:
+    """A reply that never comes: the deadline passes, without the wait."""
+    raise TimeoutError
+
+
 @dataclass
 class FakeChild:
     """A process that prints `output` and runs until it is stopped or `end()` is called."""
@@ -71,7 +76,10 @@ class FakeShell:
         reply = self.programs.get(_base(argv[0]))
         if reply is None:
             raise HostError(f"{self.host}: {argv[0]}: No such file or directory")
-        return reply(argv, stdin)
+        try:
+            return reply(argv, stdin)
+        except TimeoutError:
+            raise HostError(f"{self.host}: {argv[0]} did not end within {within_s:g} s") from None
 
     async def start(self, argv: Sequence[str], *, env: Mapping[str, str]) -> FakeChild:
         self.ran.append(tuple(argv))
