@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from report_samples import (
+    ALONE_STAGE,
     ALPHA,
     CLUSTER,
     CLUSTER_STAGE,
@@ -14,6 +15,7 @@ from report_samples import (
     MIB,
     PARTIAL,
     PLAN,
+    STARTED,
     UNKNOWN,
     check,
     freed,
@@ -27,9 +29,10 @@ from report_samples import (
 
 from evener.codec import to_data
 from evener.edges.run_folder import open_run
+from evener.records.events import Fact
 from evener.records.load import ClientCost
 from evener.records.run import Stage
-from evener.report import rows
+from evener.report import recover, rows
 from evener.report.parts import Caution, Story
 from evener.report.story import tell
 
@@ -92,9 +95,55 @@ def test_a_run_without_a_summary_tells_what_was_recorded_and_planned() -> None:
     assert story.headline == "alpha + beta: no speed was measured"
     assert [card.layers for card in story.layouts[0].cards] == [16, 15]
     assert [moment.text for moment in story.moments] == [
-        'scanned: hosts ["alpha", "beta"]',
+        "scanned: hosts alpha beta",
         "started: host beta, pid 4711",
     ]
+
+
+def recorded() -> tuple[Fact, ...]:
+    said = [
+        ("before", {"scan": {"hosts": []}}),
+        ("layout", {"name": "alpha"}),
+        ("verified", {"checks": to_data(ALONE_STAGE.checks), "processes": []}),
+        ("ready", {"url": "http://127.0.0.1:8080", "load_s": 1.9}),
+        ("measured", {"layout": "alpha", "users": to_data(ALONE_STAGE.users)}),
+        ("freed", {"checks": to_data(ALONE_STAGE.freed)}),
+        ("layout", {"name": "cluster"}),
+        ("verified", {"checks": to_data(CLUSTER_STAGE.checks)}),
+    ]
+    return tuple(Fact(sequence=n, at=STARTED, kind=kind, data=data) for n, (kind, data) in enumerate(said, start=1))
+
+
+def test_a_run_that_was_killed_keeps_what_its_facts_say() -> None:
+    alone, cluster = recover.stages(recorded())
+    assert alone == ALONE_STAGE
+    assert cluster == Stage(layout="cluster", checks=CLUSTER_STAGE.checks)
+    story = tell(run(scan=None), None, recorded(), ())
+    assert story.headline.startswith("alpha alone: 61.0 tok/s for one user; alpha + beta: not measured")
+    assert story.state == "unfinished"
+
+
+def test_a_fact_that_cannot_be_read_leaves_its_part_unknown() -> None:
+    for bad in ([{"host": 1}], 5, None):
+        torn = [replace(fact, data={"checks": bad}) if fact.kind == "verified" else fact for fact in recorded()]
+        assert [stage.checks for stage in recover.stages(torn)] == [(), ()]
+
+
+def test_a_moment_is_one_line_whatever_was_recorded() -> None:
+    assert [moment.text for moment in rows.moments(recorded())][:4] == [
+        "before",
+        "layout: name alpha",
+        "verified: checks (1)",
+        "ready: url http://127.0.0.1:8080, load_s 1.9",
+    ]
+    assert [moment.text for moment in rows.moments(recorded(), most=1)] == ["verified: checks (2)"]
+
+
+def test_a_measurement_that_was_cut_short_says_so() -> None:
+    result = replace(users_result(level(1, each=9.0, interval=None, total=9.0)), partial="interrupted", notes=("odd",))
+    story = of(Stage(layout="alpha", users=result))
+    assert grave(story) == ["alpha alone: measured only in part: interrupted"]
+    assert noted(story) == ["alpha alone: odd"]
 
 
 def test_a_run_without_plan_rig_or_scan_still_has_a_story() -> None:

@@ -84,6 +84,10 @@ def _check(check: CardCheck) -> Iterator[tuple[bool, str]]:
 def _users(result: UsersResult) -> Iterator[tuple[bool, str]]:
     if result.validity != "valid":
         yield True, f"the figures must not be used: {result.validity}"
+    if result.partial:
+        yield True, f"measured only in part: {result.partial}"
+    for note in result.notes:
+        yield False, note
     if result.client.saturated:
         yield True, "the measuring client was saturated: the server may be faster than these figures say"
     for level in result.levels:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -164,12 +163,19 @@ def moments(facts: Sequence[Fact], *, most: int = 40) -> tuple[Moment, ...]:
 
 
 def _fact(fact: Fact) -> str:
-    told = ", ".join(f"{key} {_plain(value)}" for key, value in fact.data.items() if value is not None)
+    told = ", ".join(f"{key} {word}" for key, value in fact.data.items() if (word := _in_a_word(value)))
     return shorten(f"{fact.kind}: {told}" if told else fact.kind, _LONGEST_FACT)
 
 
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _in_a_word(value: object) -> str | None:
+    """A plain value as it is, several as a list; of whole records only how many. None for what is no line's matter."""
+    if value is None or isinstance(value, Mapping):
+        return None
+    if not isinstance(value, list | tuple):
+        return str(value)
+    if any(isinstance(item, Mapping) for item in value):
+        return f"({len(value)})"
+    return " ".join(str(item) for item in value) or None
 
 
 def slow_end(spread: Spread) -> str:

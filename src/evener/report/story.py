@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evener.records.events import Fact
 from evener.records.load import Request
 from evener.records.run import Run, Stage, Summary
-from evener.report import comparing, rows
+from evener.report import comparing, recover, rows
 from evener.report.cautions import cautions
 from evener.report.limits import limits
 from evener.report.parts import Comparison, Layout, Speed, Story
@@ -15,8 +15,8 @@ from evener.report.words import company, count, number
 
 
 def tell(run: Run, summary: Summary | None, facts: Sequence[Fact], requests: Sequence[Request]) -> Story:
-    """The whole story. `summary` is None for a run that never finished; then only what was recorded is told."""
-    stages = summary.stages if summary else planned(run)
+    """The whole story. `summary` is None for a run that never finished; then its facts tell how far it came."""
+    stages = summary.stages if summary else recover.stages(facts) or planned(run)
     layouts = rows.layouts(run, stages)
     users = comparing.common_users(layouts)
     speeds = tuple(comparing.speed(x, users) for x in layouts) if users is not None else ()
