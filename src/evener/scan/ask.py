@@ -95,6 +95,11 @@ async def _facts(shell: Shell) -> dict[str, str]:
 async def _gpus(shell: Shell, within_s: float) -> Gpus:
     if await shell.which(nvidia_smi.PROGRAM) is None:
         return (), None, ()
+    (cards, fault), apps = await asyncio.gather(_cards(shell, within_s), _apps(shell, within_s))
+    return cards, apps, (fault,) if fault else ()
+
+
+async def _cards(shell: Shell, within_s: float) -> tuple[tuple[Card, ...], str | None]:
     fields = list(nvidia_smi.GPU_FIELDS)
     try:
         while True:
@@ -103,13 +108,18 @@ async def _gpus(shell: Shell, within_s: float) -> Gpus:
             if refused not in fields:
                 break
             fields.remove(refused)  # an older driver: ask again for what it knows
-        cards = nvidia_smi.parse_gpus(done.stdout)
-        if done.code != 0:
-            return cards, None, (f"nvidia-smi: {_first_line(done.stdout + done.stderr) or f'exit {done.code}'}",)
-        apps = await shell.run(nvidia_smi.app_query(), within_s=within_s)
     except HostError as error:
-        return (), None, (error.message,)
-    return cards, nvidia_smi.parse_apps(apps.stdout) if apps.code == 0 else None, ()
+        return (), error.message
+    said = _first_line(done.stdout + done.stderr) or f"exit {done.code}"
+    return nvidia_smi.parse_gpus(done.stdout), None if done.code == 0 else f"nvidia-smi: {said}"
+
+
+async def _apps(shell: Shell, within_s: float) -> tuple[nvidia_smi.GpuProcess, ...] | None:
+    try:
+        done = await shell.run(nvidia_smi.app_query(), within_s=within_s)
+    except HostError:
+        return None
+    return nvidia_smi.parse_apps(done.stdout) if done.code == 0 else None
 
 
 async def _people(
