@@ -54,7 +54,7 @@ def parse_rig(text: str, *, path: str) -> records.Rig:
 
 def this_machine() -> records.Rig:
     """The rig of somebody who has no rig file: this machine alone."""
-    name = socket.gethostname().split(".")[0]
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname().split(".")[0]).strip("._-")
     return records.Rig(hosts=(records.Host(name=name or "here", connection="local"),))
 
 
