@@ -13,6 +13,7 @@ from report_samples import (
     FACTS,
     FAILED,
     MIB,
+    MODEL,
     PARTIAL,
     PLAN,
     STARTED,
@@ -56,6 +57,11 @@ def test_a_clean_run_needs_no_caution() -> None:
     assert story.cautions == ()
     assert story.state == "complete"
     assert story.title == "SmolLM2-135M-Instruct Q4_1: demo"
+
+
+def test_a_quantisation_is_named_once() -> None:
+    plan = replace(PLAN, model=replace(MODEL, name="SmolLM2-135M-Instruct.Q4_1"))
+    assert tell(run(plan=plan), DEMO, (), ()).title == "SmolLM2-135M-Instruct.Q4_1: demo"
 
 
 def test_every_figure_of_the_headline_has_its_company() -> None:
@@ -165,9 +171,9 @@ def test_what_went_wrong_is_said_in_the_order_of_the_run() -> None:
     ]
 
 
-def test_drift_and_a_total_that_falls_are_noted() -> None:
+def test_drift_and_what_the_measurement_noted_itself_are_passed_on() -> None:
     assert noted(tell(run(scan=None), FAILED, FACTS, ())) == [
-        "alpha + beta: from 1 to 4 users the total falls from 32.0 to 30.0 tok/s: more users, less work",
+        "alpha + beta: with 4 users: total falls: 30.0 tok/s, 32.0 with 1",
         "alpha + beta: 1 card is freed within tolerance, with at most 9 MiB of drift",
     ]
 

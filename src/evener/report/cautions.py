@@ -11,7 +11,7 @@ from evener.records.run import Stage, Summary
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import Caution, Layout
 from evener.report.rows import left_bytes
-from evener.report.words import count, listed, number, size
+from evener.report.words import count, listed, size
 
 
 def cautions(
@@ -92,8 +92,6 @@ def _users(result: UsersResult) -> Iterator[tuple[bool, str]]:
         yield True, "the measuring client was saturated: the server may be faster than these figures say"
     for level in result.levels:
         yield from _level(level)
-    for before, after in zip(result.levels, result.levels[1:], strict=False):
-        yield from _falling(before, after)
 
 
 def _level(level: Level) -> Iterator[tuple[bool, str]]:
@@ -107,13 +105,6 @@ def _level(level: Level) -> Iterator[tuple[bool, str]]:
         yield True, f"{users}, {counts.invalid} of {count(sent, 'request')} gave no usable figures"
     if level.note:
         yield False, f"{users}: {level.note}"
-
-
-def _falling(before: Level, after: Level) -> Iterator[tuple[bool, str]]:
-    a, b = before.total_tokens_per_s, after.total_tokens_per_s
-    if a is not None and b is not None and after.users > before.users and b < a * 0.98:
-        users, rates = f"{before.users} to {after.users} users", f"{number(a)} to {number(b)} tok/s"
-        yield False, f"from {users} the total falls from {rates}: more users, less work"
 
 
 def _freed(check: FreedCheck) -> Iterator[tuple[bool, str]]:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from evener.records.conditions import Conditions
 from evener.records.events import Fact
 from evener.records.load import Spread
-from evener.records.plan import Candidate, DevicePlan
+from evener.records.plan import Candidate, DevicePlan, ModelSummary
 from evener.records.run import Run, Stage, Summary
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import CardRow, CommandLine, Layout, Moment, RunRow, RunState
@@ -185,16 +185,20 @@ def slow_end(spread: Spread) -> str:
     return UNKNOWN if spread.most is None else f"most {number(spread.most)}"
 
 
+def model_name(model: ModelSummary) -> str:
+    """Name and quantisation; many names already end in it."""
+    return model.name if model.quantisation in model.name else f"{model.name} {model.quantisation}"
+
+
 def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | None) -> RunRow:
     """A run in one line."""
-    model = run.plan.model if run.plan else None
     return RunRow(
         id=run.id,
         path=path,
         bytes=size_bytes,
         what=run.what,
         started_at=run.started_at,
-        model=f"{model.name} {model.quantisation}" if model else None,
+        model=model_name(run.plan.model) if run.plan else None,
         layouts=tuple(stage.layout for stage in summary.stages) if summary else (),
         state=state(summary),
     )

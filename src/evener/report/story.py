@@ -50,9 +50,7 @@ def planned(run: Run) -> tuple[Stage, ...]:
 
 def title(run: Run) -> str:
     """The model, its quantisation and what was done."""
-    if run.plan is None:
-        return run.what
-    return f"{run.plan.model.name} {run.plan.model.quantisation}: {run.what}"
+    return f"{rows.model_name(run.plan.model)}: {run.what}" if run.plan else run.what
 
 
 def _basis(layouts: Sequence[Layout], speeds: Sequence[Speed], against: Sequence[Comparison]) -> str:
