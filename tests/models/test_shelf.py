@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from evener.errors import BadHeader, ModelMissing
-from evener.models.parts import all_parts, open_model, siblings, stem
+from evener.models.names import siblings, stem
+from evener.models.parts import all_parts, open_model
 from evener.models.shelf import DEMO_FILE, held, locate
 from evener.testing.gguf_files import Plain, write_gguf
 

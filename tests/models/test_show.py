@@ -34,8 +34,8 @@ def test_file_without_any_metadata_is_shown() -> None:
 
 
 def test_projector_is_shown_with_what_it_is() -> None:
-    it = show(general__architecture="clip", general__name="eye", clip__vision__block_count=27)
-    assert (it.name, it.architecture) == ("eye", "clip")
+    it = show(general__architecture="clip", clip__vision__block_count=27)
+    assert (it.name, it.architecture) == ("a", "clip")
     assert it.not_a_model is not None
 
 

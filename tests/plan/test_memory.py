@@ -85,3 +85,8 @@ def test_compute_fit_is_within_a_tenth_of_what_the_engine_allocated(devices, pos
     smol = weights(embedding=576, feed_forward=1536, vocabulary=49152)
     estimate = memory.compute_bytes(smol, Workload(context=4096, users=2), devices=devices, position=position)
     assert estimate / MIB == pytest.approx(engine_mib, rel=0.1)
+
+
+def test_mtp_blocks_keep_their_slots_and_are_not_loaded():
+    model = weights(blocks=4, block_bytes=100, head_bytes=50, mtp_layers=1)
+    assert memory.held_bytes(model) == (100, 100, 100, 0, 50)

@@ -21,7 +21,7 @@ CAPACITY_BYTES = 2 << 30  # what each host may use of this machine's memory
 WORKER_PORTS = (50152, 50159)
 SERVER_PORTS = range(8180, 8200)
 WORKLOAD = Workload(context=2048, users=4)
-LOAD = Load(users=(1, 2, 4), prompt_tokens=64)
+LOAD = Load(users=(1, 2, 4), prompts=16, prompt_tokens=64)  # 16: an interval narrow enough for a verdict
 
 
 async def prepare(report: Report) -> None:

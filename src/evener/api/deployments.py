@@ -44,7 +44,7 @@ async def up(
 
     async def live(session: Session) -> None:
         if alone is not None:
-            await session.layout(alone, lambda up: session.measured(up, BASELINE, alone.name))
+            await session.layout(alone, lambda up: session.measured(up, load=BASELINE, layout=alone.name))
         await session.layout(candidate, lambda up: _serve(session, up, candidate, compare=alone is not None))
 
     return await supervise(
@@ -54,7 +54,8 @@ async def up(
 
 async def _serve(session: Session, up: Up, candidate: Candidate, *, compare: bool) -> None:
     if compare:
-        await session.measured(up, BASELINE, candidate.name)
+        await session.measured(up, load=BASELINE, layout=candidate.name)
+        session.compared()
     session.fact("serving", {"url": up.url})
     await asyncio.Event().wait()
 

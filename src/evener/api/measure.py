@@ -14,10 +14,12 @@ from evener.bench.client import base_url
 from evener.bench.load import Load
 from evener.bench.probe import Server, probe
 from evener.bench.users import UsersBench
-from evener.edges.run_folder import RunFolder, new_run_id
-from evener.errors import ConfigurationError
+from evener.edges import deployments
+from evener.edges.run_folder import RunFolder, new_run_id, open_run
+from evener.errors import ConfigurationError, RunUnreadable
 from evener.ports import Report
 from evener.records.conditions import Conditions
+from evener.records.deployment import Deployment
 from evener.records.events import Progress
 from evener.records.load import Request, UsersResult
 from evener.records.run import Run, Stage, Summary
@@ -51,11 +53,15 @@ async def users(
     When the caller is cancelled (Ctrl-C) after the load has begun, what was measured is saved and returned, with
     `result.partial` = "interrupted". Raises what `bench.probe` raises, and HostError when the folder cannot be written.
     """
-    where, key = base_url(_address(target)), _api_key(api_key_env)
+    ours = _deployment(target)
+    where = base_url(ours.url if ours and ours.url else str(target))
+    key = _api_key(api_key_env or (ours.api_key_env if ours else None))
     report(Progress(what="asking the server"))
     server = await probe(where, load, api_key=key)
     report(Progress(what="asking the server", done=1, of=1))
     conditions = users_conditions(server, load)
+    if ours is not None:
+        conditions = _as_deployed(conditions, ours)
     folder = _folder(base, conditions) if save else None
     measurement = UsersBench(server, load, keep=_keep(folder), report=report)
     try:
@@ -85,12 +91,35 @@ def users_conditions(server: Server, load: Load) -> Conditions:
     )
 
 
-def _address(target: str | None) -> str:
-    if target is None:
+def _deployment(target: str | None) -> Deployment | None:
+    """The deployment that `target` names, or the only one when nothing is named; None for a URL."""
+    ready = [d for d in deployments.everything() if d.state == "ready" and deployments.is_alive(d)]
+    if target is not None:
+        return next((d for d in ready if d.name == target), None)
+    if len(ready) == 1:
+        return ready[0]
+    if not ready:
         raise ConfigurationError(
-            "nothing to measure: no URL was given", hint="evener bench users http://127.0.0.1:8080"
+            "nothing to measure: no URL was given, and nothing of ours is serving",
+            hint="evener bench users http://127.0.0.1:8080, or first evener up MODEL --detach",
         )
-    return target
+    raise ConfigurationError("several deployments serve", hint=f"name one of: {', '.join(d.name for d in ready)}")
+
+
+def _as_deployed(seen: Conditions, ours: Deployment) -> Conditions:
+    """What its own run knows of a deployment, under what the client has seen of it."""
+    try:
+        known = open_run(Path(ours.run or "")).run.conditions
+    except RunUnreadable:
+        return seen
+    return replace(
+        known,
+        layout=ours.candidate.name,
+        users=seen.users,
+        client=seen.client,
+        sampling=seen.sampling,
+        thinking_observed=seen.thinking_observed,
+    )
 
 
 def _api_key(variable: str | None) -> str | None:

@@ -34,6 +34,7 @@ from evener.records.events import Progress
 from evener.records.load import UsersResult
 from evener.records.plan import Candidate
 from evener.records.run import Run, Stage, Summary
+from evener.report import comparing, rows
 from evener.state import runs_folder, state_folder
 from evener.together import to_the_end
 
@@ -65,6 +66,7 @@ class Session:
     name: str
     model: str
     planned: Planned
+    run: Run
     folder: RunFolder
     on_message: OnMessage
     extra: tuple[str, ...] = ()
@@ -138,14 +140,25 @@ class Session:
             loaded = life.up.load_s if life.up else None
             self.stages.append(Stage(layout=candidate.name, load_s=loaded, checks=life.checks, freed=life.freed))
 
-    async def measured(self, up: Up, load: Load, layout: str) -> None:
+    async def measured(self, up: Up, *, load: Load, layout: str) -> None:
         """The closed loop against what is up; the result goes into the record of facts."""
         serve = self.planned.rig.record.serve
         result = await measure_users(
-            up.url, load, keep=lambda r: self.folder.requests([r]), report=self.report, api_key=config.api_key(serve)
+            up.url,
+            load,
+            keep=lambda r: self.folder.requests([replace(r, layout=layout)]),
+            report=self.report,
+            api_key=config.api_key(serve),
         )
         self.results[layout] = replace(result, label=layout)
         self.fact("measured", {"layout": layout, "users": to_data(self.results[layout])})
+
+    def compared(self) -> None:
+        """Say what the second machine brought or cost, for one user, as far as it was measured."""
+        stages = [Stage(layout=name, users=result) for name, result in self.results.items()]
+        base, other = rows.layouts(self.run, stages)[:2]
+        found = comparing.compare(base, other, 1)
+        self.fact("compared", {"sentence": found.sentence, "basis": found.basis, "outcome": found.outcome})
 
     def finish(self, partial: str | None) -> Ended:
         stages = tuple(replace(s, users=self.results.get(s.layout)) for s in self.stages)
@@ -176,8 +189,11 @@ async def supervise(
     with ExitStack() as held:
         for host in dict.fromkeys(h for c in candidates for h in c.hosts):
             held.enter_context(locks.hold(state_folder() / "locks", host, called))
-        folder = RunFolder.create(runs_folder(), _run(planned, candidates[-1], what))
-        session = Session(name=called, model=model, planned=planned, folder=folder, on_message=on_message, extra=extra)
+        run = _run(planned, candidates[-1], what)
+        folder = RunFolder.create(runs_folder(), run)
+        session = Session(
+            name=called, model=model, planned=planned, run=run, folder=folder, on_message=on_message, extra=extra
+        )
         return await _run_session(session, live)
 
 

@@ -68,6 +68,8 @@ class LiveView(AbstractContextManager["LiveView"]):
             out.print(terminal.users_table(from_data(UsersResult, data["users"], source=FROM)))
         elif kind == "freed":
             out.print(terminal.freed_table(from_data(tuple[FreedCheck, ...], data["checks"], source=FROM)))
+        elif kind == "compared":
+            out.print(f"{escape(data['sentence'])} [dim]({escape(data['basis'])})[/]", soft_wrap=True)
         elif kind == "serving":
             out.print(f"[bold green]serving[/] {escape(data['url'])}/v1  (OpenAI-compatible)")
 

@@ -174,9 +174,10 @@ async def _worker_ended(worker: Running) -> EndpointError | LoadFailed | PortTak
     text = "\n".join(worker.last)
     if "Failed to create server socket" in text:
         return PortTaken(f"{worker.command.host}: {worker.command.listen} cannot be bound", hint="is it taken?")
-    why = worker.failure() or text.strip().rpartition("\n")[2] or "it said nothing"
     code = await worker.child.wait()
-    return LoadFailed(f"the {worker.label} {health.how(code)}: {why}", hint=f"its log: {worker.log.name}")
+    said = worker.failure() or text.strip().rpartition("\n")[2]
+    why = f": {said}" if said and code >= 0 else ""
+    return LoadFailed(f"the {worker.label} {health.how(code)}{why}", hint=f"its log: {worker.log.name}")
 
 
 async def _visit_foreign(endpoint: str, ports: Ports) -> None:

@@ -14,6 +14,7 @@ from evener.dialects.gguf_types import FILE_TYPES, GUESSED
 from evener.errors import BadHeader
 from evener.models.caches import ENCODERS, caches
 from evener.models.keys import Keys
+from evener.models.names import stem
 from evener.records.weights import Tensor, Weights
 
 MOST_LAYERS = 512  # LLAMA_MAX_LAYERS; a header's own claim must not size our tuples
@@ -47,7 +48,7 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
     used = keys.per_layer("expert_used_count", layers)
     experts = keys.number("expert_count")
     return Weights(
-        name=model_name(metadata, paths[0]),
+        name=model_name(paths[0]),
         paths=tuple(paths),
         architecture=architecture,
         quantisation=quantisation(metadata, tensors),
@@ -89,9 +90,9 @@ def joined(paths: Sequence[str], headers: Sequence[Header]) -> tuple[Tensor, ...
     return tensors
 
 
-def model_name(metadata: dict[str, Value], path: str) -> str:
-    name = metadata.get("general.name")
-    return name if isinstance(name, str) and name else PurePath(path).stem
+def model_name(path: str) -> str:
+    """The file's own name: what people choose by. `general.name` is often that of a training run."""
+    return stem(PurePath(path).name)
 
 
 def has_chat_template(metadata: dict[str, Value]) -> bool:

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from evener.dialects.gguf import read_header
 from evener.errors import FetchFailed, ModelError, ModelMissing
-from evener.models.parts import siblings
+from evener.models.names import siblings
 from evener.ports import Body, Downloads, Report
 from evener.records.events import Progress
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from evener.errors import BadHeader, ModelMissing
 from evener.models.facts import joined, model_name, quantisation
-from evener.models.parts import open_model, siblings, stem
+from evener.models.names import siblings, stem
+from evener.models.parts import open_model
 
 DEMO_NAME = "demo"
 DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -52,7 +53,7 @@ def _held(path: Path, names: dict[str, Path]) -> Held:
         path=entry.path,
         bytes=size,
         parts=entry.parts,
-        name=model_name(metadata, str(path)),
+        name=model_name(str(path)),
         architecture=str(metadata.get("general.architecture", "")) or None,
         quantisation=quantisation(metadata, tensors),
     )

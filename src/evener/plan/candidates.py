@@ -72,7 +72,7 @@ def _candidates(question: Question) -> Iterator[Candidate]:
 def _candidate(name: str, kind: CandidateKind, seats: Sequence[Seat], question: Question) -> Candidate:
     weights, workload = question.weights, question.workload
     caches = memory.cache_bytes(weights, workload)
-    slots = [held + cache for held, cache in zip(weights.slot_bytes, caches, strict=True)]
+    slots = [held + cache for held, cache in zip(memory.held_bytes(weights), caches, strict=True)]
     beside = [_beside(seat, i, len(seats), question) for i, seat in enumerate(seats)]
     rooms = [max(0, s.offered_bytes - compute - overhead) for s, (compute, overhead) in zip(seats, beside, strict=True)]
     counts = layers.fill(slots, rooms)
@@ -135,7 +135,7 @@ def _devices(used: Sequence[Used], weights: Weights, caches: Sequence[int]) -> I
     for position, one in enumerate(used):
         mine = slice(start, start + one.slots)
         start += one.slots
-        held, kv = sum(weights.slot_bytes[mine]), sum(caches[mine])
+        held, kv = sum(memory.held_bytes(weights)[mine]), sum(caches[mine])
         yield DevicePlan(
             host=one.seat.host.name,
             card=one.seat.card.id,

@@ -35,6 +35,12 @@ def cell_bytes(kv_type: str, elements: int) -> int:
     return elements * size // block
 
 
+def held_bytes(weights: Weights) -> tuple[int, ...]:
+    """Weights per slot as they are loaded: MTP blocks keep their slots, and their tensors stay on disk."""
+    trunk = weights.layers - weights.mtp_layers
+    return (*weights.slot_bytes[:trunk], *(0,) * weights.mtp_layers, *weights.slot_bytes[weights.layers :])
+
+
 def cache_bytes(weights: Weights, workload: Workload) -> tuple[int, ...]:
     """KV and recurrent state per slot, the output head's (0) last.
 

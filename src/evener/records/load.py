@@ -30,6 +30,7 @@ class Request:
     """
 
     id: int
+    layout: str | None = None  # which of a run's layouts it went to
     users: int
     user: int
     sent_s: float
