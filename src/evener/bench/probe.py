@@ -122,9 +122,9 @@ async def _eight_tokens(line: Line, server: Server, load: Load, models: list[str
             if seen.failure:
                 raise CannotRun(f"{server.url}: the first answer failed: {seen.failure}: {seen.detail}")
             return server, seen
-        fields = without_refused(server.fields, exchange.body) if exchange.status in (400, 422) else None
         if exchange.status is None:
             raise _silent(server.url, exchange)
+        fields = without_refused(server.fields, exchange.body) if exchange.status in (400, 422) else None
         if fields is None:
             raise _refusal(server.url, exchange, models, server.model)
         server = replace(server, fields=fields)
@@ -178,9 +178,9 @@ def _silent(url: BaseUrl, answer: Exchange) -> HostError:
         return HostError(
             f"nothing answers at {url}: {answer.detail}", hint="is the server up, and is it the right port?"
         )
-    return HostError(
-        f"{url} is no HTTP server: {answer.detail or answer.ending}", hint="check host, port and http or https"
-    )
+    if answer.ending == "timeout":
+        return HostError(f"{url} takes connections and does not answer: {answer.detail}", hint="is it busy or stuck?")
+    return HostError(f"{url} is no HTTP server: {answer.detail}", hint="check host, port, and http or https")
 
 
 def _refusal(url: BaseUrl, answer: Exchange, models: list[str], model: str | None) -> EvenerError:
@@ -193,7 +193,7 @@ def _refusal(url: BaseUrl, answer: Exchange, models: list[str], model: str | Non
         )
     if _is_loading(answer):
         return HostError(f"{url} still loads its model", hint="try again when its /health says ok")
-    if answer.status == 404 and (models or "model" in text.lower()):
+    if answer.status == 404 and (model not in models if models else "model" in text.lower()):
         known = ", ".join(models) if models else "what it does not say"
         return NameUnknown(f"{url} has no model {model!r}", hint=f"it serves {known}")
     if answer.status in (404, 405, 501):

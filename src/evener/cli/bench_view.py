@@ -28,13 +28,15 @@ def user_counts(text: str) -> tuple[int, ...]:
 
 
 def json_object(text: str | None, *, option: str) -> dict[str, Any]:
-    """A JSON object given as an option; empty for None. Raises ConfigurationError."""
+    """A JSON object for request bodies, given as an option; empty for None. Raises ConfigurationError."""
     try:
         data = json.loads(text) if text else {}
     except ValueError as error:
         raise ConfigurationError(f"{option}: {error}") from None
     if not isinstance(data, dict):
         raise ConfigurationError(f"{option} is no JSON object", hint="""e.g. '{"reasoning_effort": "none"}'""")
+    if ours := [name for name in ("stream", "messages") if name in data]:
+        raise ConfigurationError(f"{option} decides {ours[0]!r}, which the measurement depends on")
     return data
 
 

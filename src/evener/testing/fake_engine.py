@@ -130,7 +130,7 @@ async def _serve(engine: FakeEngine, reader: asyncio.StreamReader, writer: async
             return
         first = False
         path = request.split(" ")[1]
-        if path.endswith("/completions") and _may(engine, headers):
+        if path in ("/v1/chat/completions", "/v1/completions") and _may(engine, headers):
             if not await _complete(engine, json.loads(body), received_ns, writer):
                 return
         else:
@@ -272,7 +272,8 @@ def _end(engine: FakeEngine, scenario: str, body: dict[str, Any], tokens: int) -
 
 
 def _bill(engine: FakeEngine, scenario: str, body: dict[str, Any], tokens: int) -> dict[str, Any]:
-    prompt = TEMPLATE_TOKENS + len(str(body["messages"][-1]["content"]).split())
+    text = body["messages"][-1]["content"] if "messages" in body else body.get("prompt", "")
+    prompt = TEMPLATE_TOKENS + len(str(text).split())
     cached = prompt - 1 if scenario == "cached" else 0
     usage = {
         "prompt_tokens": prompt,

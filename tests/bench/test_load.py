@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evener.bench.load import WORDS, Load, optional_fields, prompt_text, request_body, without_refused
+from evener.errors import ConfigurationError
+
+FIELDS = optional_fields(Load())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"users": ()}, {"users": (0,)}, {"users": (2, 2)}, {"prompt_tokens": 0}, {"output_tokens": 0}, {"prompts": 3}],
+)
+def test_a_load_that_cannot_be_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        Load(**asked)
+
+
+def test_each_user_has_three_requests_and_a_level_has_six() -> None:
+    assert [Load().requests_at(users) for users in (1, 2, 4)] == [6, 6, 12]
+    assert Load(prompts=5).requests_at(1) == 5
+
+
+def test_warm_ups_end_one_after_the_other() -> None:
+    load = Load(output_tokens=64)
+    assert [load.warm_up_tokens(user, 4) for user in range(4)] == [16, 32, 48, 64]
+    assert Load(output_tokens=1).warm_up_tokens(0, 4) == 1
+
+
+def test_a_prompt_has_as_many_words_as_asked() -> None:
+    assert [len(prompt_text(WORDS, count, seed=1, number=0).split()) for count in (1, 2, 128)] == [1, 2, 128]
+
+
+def test_no_two_prompts_of_a_run_begin_alike() -> None:
+    firsts = [prompt_text(WORDS, 8, seed=3, number=number).split()[0] for number in range(len(WORDS))]
+    assert len(set(firsts)) == len(WORDS)
+
+
+def test_the_same_seed_makes_the_same_prompts_and_another_seed_others() -> None:
+    assert prompt_text(WORDS, 9, seed=1, number=2) == prompt_text(WORDS, 9, seed=1, number=2)
+    assert prompt_text(WORDS, 9, seed=1, number=2) != prompt_text(WORDS, 9, seed=2, number=2)
+
+
+def test_a_request_asks_for_a_fixed_length_and_no_cache() -> None:
+    body = json.loads(request_body(FIELDS, model="m", text="a b", tokens=7, extra={"top_k": 1}))
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "a b"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 7,
+        "max_completion_tokens": 7,
+        "temperature": 0,
+        "seed": 0,
+        "cache_prompt": False,
+        "ignore_eos": True,
+        "timings_per_token": False,
+        "top_k": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "dropped"),
+    [
+        (
+            '{"error":{"message":"Unsupported parameter: use max_completion_tokens","param":"max_tokens"}}',
+            {"max_tokens"},
+        ),
+        ('{"error":{"message":"\'max_tokens\' is too old. Use \'max_completion_tokens\'."}}', {"max_tokens"}),
+        ('{"detail":[{"loc":["body","cache_prompt"],"msg":"Extra inputs are not permitted"}]}', {"cache_prompt"}),
+        ('{"error":{"message":"unknown field seed"}}', {"seed"}),
+        ('{"error":{"message":"bad request"}}', {"cache_prompt", "ignore_eos", "timings_per_token"}),
+    ],
+)
+def test_a_refused_field_is_given_up(answer: str, dropped: set[str]) -> None:
+    left = without_refused(FIELDS, answer.encode())
+    assert left is not None
+    assert set(FIELDS) - set(left) == dropped
+
+
+def test_one_name_of_the_limit_is_never_given_up() -> None:
+    one = {"max_tokens": 0}
+    assert without_refused(one, b'{"error":{"param":"max_tokens"}}') is None
+
+
+def test_a_refusal_that_names_nothing_ends_when_nothing_is_left_to_give_up() -> None:
+    assert without_refused({"max_tokens": 0, "seed": 1}, b"no") is None

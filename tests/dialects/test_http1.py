@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from evener.dialects.http1 import LONGEST_HEAD_BYTES, ResponseReader
+
+CHUNKED = (
+    b"HTTP/1.1 100 Continue\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"5\r\nhello\r\n"
+    b"00A;why=not\r\n\r\n\r\n0\r\n\r\n!\r\n"  # a chunk that looks like the end of a body
+    b"0\r\nTrailer: x\r\n\r\n"
+)
+BODY = b"hello\r\n\r\n0\r\n\r\n!"
+SIZED = b"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\nConnection: keep-alive\r\n\r\nno!"
+
+
+def read(*pieces: bytes) -> ResponseReader:
+    reader = ResponseReader()
+    for at_ns, piece in enumerate(pieces):
+        reader.feed(at_ns, piece)
+    return reader
+
+
+def body(reader: ResponseReader) -> bytes:
+    return b"".join(piece for _, piece in reader.pieces)
+
+
+@pytest.mark.parametrize(("raw", "status", "expected"), [(CHUNKED, 200, BODY), (SIZED, 404, b"no!")])
+def test_an_answer_cut_at_any_byte_is_complete_with_its_last_byte_only(
+    raw: bytes, status: int, expected: bytes
+) -> None:
+    for at in range(len(raw)):
+        reader = read(raw[:at])
+        assert not reader.complete, at
+        reader.feed(1, raw[at:])
+        assert (reader.complete, reader.status, body(reader), reader.fault) == (True, status, expected, None), at
+        assert reader.keep_alive
+
+
+def test_an_answer_byte_by_byte_is_the_same_answer() -> None:
+    assert body(read(*(CHUNKED[at : at + 1] for at in range(len(CHUNKED))))) == BODY
+
+
+def test_each_piece_carries_the_time_of_its_own_read() -> None:
+    head, rest = CHUNKED.split(b"5\r\nhel")
+    assert read(head, b"5\r\nhel", rest).pieces[:2] == [(1, b"hel"), (2, b"lo")]
+
+
+def test_without_a_length_the_body_ends_with_the_connection() -> None:
+    reader = read(b"HTTP/1.1 200 OK\r\n\r\nab", b"cd")
+    assert not reader.complete
+    reader.end()
+    assert (reader.complete, body(reader), reader.keep_alive) == (True, b"abcd", False)
+
+
+def test_a_chunked_body_without_its_end_is_not_complete_when_the_connection_ends() -> None:
+    reader = read(CHUNKED[:-2])
+    reader.end()
+    assert not reader.complete
+
+
+@pytest.mark.parametrize(
+    ("head", "kept"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: Close\r\n\r\n", False),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", False),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nsurplus", False),
+    ],
+)
+def test_a_connection_is_kept_only_when_both_sides_may_use_it_again(head: bytes, kept: bool) -> None:
+    reader = read(head)
+    assert reader.complete
+    assert reader.keep_alive is kept
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n",
+        b"x" * (LONGEST_HEAD_BYTES + 1),
+    ],
+)
+def test_bytes_that_are_not_http_are_a_fault_in_one_line(raw: bytes) -> None:
+    reader = read(raw)
+    assert reader.fault is not None
+    assert "\n" not in reader.fault
+    assert not reader.complete
