@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evener import __version__, state
 from evener.bench.client import base_url
-from evener.bench.load import Load
+from evener.bench.load import LIMITS, Load
 from evener.bench.probe import Server, probe
 from evener.bench.users import UsersBench
 from evener.edges import deployments
@@ -85,7 +85,8 @@ def users_conditions(server: Server, load: Load) -> Conditions:
         thinking_observed=server.thinking,
         sampling={name: value for name, value in server.fields.items() if isinstance(value, int | float | str)}
         | {name: value for name, value in load.extra.items() if isinstance(value, int | float | str)}
-        | {"seed": load.seed, "max_tokens": load.output_tokens},
+        | {"seed": load.seed}
+        | {name: load.output_tokens for name in LIMITS if name in server.fields},
         client=f"evener {__version__}, closed loop",
         evener=__version__,
     )
