@@ -125,7 +125,7 @@ class Rig:
         return sorted((self.state / "runs").iterdir())
 
 
-_ports = iter(range(52000, 60000, 20))
+_ports = iter(range(20000, 28000, 20))  # below the range that the kernel gives to clients
 
 
 @pytest.fixture
@@ -136,6 +136,9 @@ def rig(tmp_path: Path, engine: Path, model: Path) -> Iterator[Rig]:
     environment = {**os.environ, "EVENER_STATE": str(tmp_path / "state"), "EVENER_ENGINE": str(engine)}
     made = Rig(path=path, state=tmp_path / "state", serve=first + 10, first=first, environment=environment)
     yield made
+    for one in json.loads(made.run("status", "--json").stdout):  # a test that failed leaves its deployment
+        if is_running(one["supervisor_pid"]):
+            os.kill(one["supervisor_pid"], signal.SIGTERM)
     for process in made.started:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
