@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-RigOption = Annotated[str | None, typer.Option("--rig", metavar="FILE", help="Rig file [default: ./rig.toml]")]
+from evener.cli.options import RigFile
 
 
 def scan(
-    rig: RigOption = None,
+    rig: RigFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scan as JSON.")] = False,
     init: Annotated[bool, typer.Option("--init", help="Write a first rig.toml for this machine.")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --init: replace the file.")] = False,

@@ -78,6 +78,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
+    """How the measured requests of one level ended; warm-up requests are not among them."""
+
     completed: int
     errored: int
     invalid: int

@@ -10,6 +10,8 @@ CandidateKind = Literal["card", "host", "experts-in-ram", "replicas", "several-m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
+    """The model, as its header describes it."""
+
     name: str
     architecture: str
     quantisation: str
@@ -123,6 +125,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
+    """Which candidate to take. `kind` is "none" where nothing fits, or not what was asked for."""
+
     choice: str | None  # a candidate's name
     kind: CandidateKind
     sentence: str
