@@ -171,7 +171,7 @@ def test_a_port_range_that_is_full_is_said_before_anything_starts(rig):
         done = rig.run("up", "demo", "--rig", str(rig.path), "--layout", "cluster", "--no-baseline")
         assert done.returncode == 3
         assert f"error: beta: 127.0.0.2:{rig.first} is taken by python" in done.stderr
-        assert f"(pid {pid})" in done.stderr
+        assert f"(pid {pid}, " in done.stderr
     rig.assert_nothing_left(within_s=1)
 
 

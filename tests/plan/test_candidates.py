@@ -93,6 +93,14 @@ def test_two_hosts_on_one_machine_share_its_cores():
     assert [flag(w.argv, "-t") for w in cluster.workers] == ["4", "4"]
 
 
+def test_two_hosts_on_one_machine_share_its_memory():
+    # 32 GiB are available on the machine; each host may count on half.
+    hosts = (seen("alpha", cpu(32 * GIB), machine="one"), seen("beta", cpu(32 * GIB), machine="one"))
+    heavy = weights(blocks=200)  # 20 GiB
+    assert not plan(heavy, *hosts).candidate("alpha").fits
+    assert plan(heavy, *hosts).candidate("cluster").fits
+
+
 def test_a_card_that_gets_no_slot_is_left_out_of_the_command_line():
     hosts = (seen("alpha", card("big", 4 * GIB)), seen("beta", card("small", 500 * MIB)))  # less than its overhead
     cluster = plan(weights(), *hosts, layout="cluster").candidate("cluster")

@@ -29,7 +29,7 @@ async def prepare(report: Report) -> None:
     try:
         await engines.find()
     except EngineMissing:
-        await engines.install(report=report)
+        await engines.install(report=report, backend="cpu")  # the demo asks for no GPU, whatever this host has
     try:
         await models.locate(MODEL)
     except ModelMissing:
@@ -49,7 +49,7 @@ async def demo_rig() -> Rig:
 
 
 def _host(name: str, address: str) -> records.Host:
-    rules = records.CardRules(capacity_bytes=(("cpu", CAPACITY_BYTES),))
+    rules = records.CardRules(include=("cpu",), capacity_bytes=(("cpu", CAPACITY_BYTES),))
     return records.Host(name=name, connection="local", address=address, ports=WORKER_PORTS, cards=rules)
 
 

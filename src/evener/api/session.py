@@ -89,8 +89,10 @@ class Session:
     def world(self) -> World:
         rig = self.planned.rig
         key = config.api_key(rig.record.serve)
+        shells = rig.shells()
         return World(
-            shells=rig.shells(),
+            shells=shells,
+            doors={h.address: shells[h.name] for h in rig.record.hosts if h.address and h.name in shells},
             rpc=RpcProbe(),
             http=AioHttp(),
             scan=rig.scan,

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from evener.ports import Report
 from evener.records.events import Progress
 
 T = TypeVar("T")
+LINE_EVERY_S = 15.0
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -68,20 +70,36 @@ def gib(count: int | None) -> str:
 
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Iterator[Report]:
-    """A bar per `Progress.what` on standard error, with time left; nothing when quiet or not a terminal's user."""
-    from rich.progress import (
-        BarColumn,
-        SpinnerColumn,
-        TaskID,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as Bars
-
+    """Progress on standard error: a moving bar with time left on a terminal, now and then a line elsewhere."""
     if quiet:
         yield lambda _progress: None
-        return
+    elif err.is_terminal:
+        with _moving_bars() as report:
+            yield report
+    else:
+        yield _lines_now_and_then()
+
+
+def _lines_now_and_then() -> Report:
+    """For logs: a line at the start of each thing, and one more every `LINE_EVERY_S` seconds."""
+    told: dict[str, float] = {}
+
+    def report(progress: Progress) -> None:
+        now = time.monotonic()
+        if now - told.get(progress.what, -LINE_EVERY_S) >= LINE_EVERY_S:
+            told[progress.what] = now
+            share = f" {progress.done / progress.of:.0%}" if progress.of else ""
+            err.print(f"{escape(progress.what)}{share} {escape(progress.detail or '')}".rstrip(), soft_wrap=True)
+
+    return report
+
+
+@contextmanager
+def _moving_bars() -> Iterator[Report]:
+    """A bar per `Progress.what`."""
+    from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
     bars = Bars(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -98,12 +116,9 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Report]:
 
     def report(progress: Progress) -> None:
         if progress.what not in tasks:
-            tasks[progress.what] = bars.add_task(progress.what, total=progress.of, detail="")
+            tasks[progress.what] = bars.add_task(escape(progress.what), total=progress.of, detail="")
         bars.update(
-            tasks[progress.what],
-            completed=progress.done,
-            total=progress.of,
-            detail=escape(progress.detail or ""),
+            tasks[progress.what], completed=progress.done, total=progress.of, detail=escape(progress.detail or "")
         )
 
     with bars:

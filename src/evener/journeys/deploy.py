@@ -40,6 +40,7 @@ class World:
     open_log: OpenLog
     fact: Callable[[str, dict[str, Any]], None]
     report: Report
+    doors: Mapping[str, Shell] = field(default_factory=dict)  # address -> the host that has it
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # the head's environment, never on record
 
 
@@ -77,6 +78,7 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
             http=world.http,
             open_log=world.open_log,
             report=world.report,
+            doors=world.doors,
             secrets=world.secrets,
         )
         async with bring_up(life.candidate, ports, model_bytes=model_bytes, extra=extra) as up:

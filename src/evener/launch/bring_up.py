@@ -20,7 +20,7 @@ from evener.errors import (
     LoadTimedOut,
     PortTaken,
 )
-from evener.launch import health
+from evener.launch import blame, health
 from evener.launch.children import OpenLog, Running, started
 from evener.ports import Http, Report, Rpc, Shell
 from evener.records.deployment import Loaded, Process, Role
@@ -43,6 +43,7 @@ class Ports:
     http: Http
     open_log: OpenLog
     report: Report
+    doors: Mapping[str, Shell] = field(default_factory=dict)  # address -> the host that has it
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # the head's environment, never on record
 
 
@@ -81,7 +82,7 @@ async def bring_up(
     async with AsyncExitStack() as stack:
         workers = [await stack.enter_async_context(_start("worker", w, ports)) for w in candidate.workers]
         await together(_listening(worker, ports) for worker in workers)
-        await together(_visit_foreign(endpoint, ports) for endpoint in foreign_endpoints(candidate))
+        await together(_visit(endpoint, ports) for endpoint in foreign_endpoints(candidate))
         begun_s = asyncio.get_running_loop().time()
         head_command = replace(server, argv=(*server.argv, *extra))
         head = await stack.enter_async_context(_start("head", head_command, ports))
@@ -124,21 +125,11 @@ async def require_free_port(shell: Shell, listen: str) -> None:
     address, _, port = listen.rpartition(":")
     table = await shell.read("/proc/net/tcp")
     if table and proc_net.is_taken(proc_net.listening(table.decode()), address, int(port)):
+        by = await blame.listener(shell, port)
         raise PortTaken(
-            f"{shell.host}: {listen} is taken{await _by_whom(shell, port)}",
+            f"{shell.host}: {listen} is taken{f' by {by}' if by else ''}",
             hint="stop it, or choose another port in rig.toml ([serve] port, or the host's ports)",
         )
-
-
-async def _by_whom(shell: Shell, port: str) -> str:
-    if await shell.which("ss") is None:
-        return ""
-    answer = await shell.run(["ss", "-Hltnp", f"sport = :{port}"], within_s=5)
-    _, found, users = answer.stdout.partition("users:((")
-    if not found:
-        return ""
-    name, pid = users.split(",")[:2]
-    return f" by {name.strip(chr(34))} ({pid.replace('=', ' ')})"
 
 
 async def _listening(worker: Running, ports: Ports) -> None:
@@ -146,7 +137,7 @@ async def _listening(worker: Running, ports: Ports) -> None:
     deadline = asyncio.get_running_loop().time() + WORKER_LISTENS_WITHIN_S
     while True:
         try:
-            await ports.rpc.hello(worker.command.listen, within_s=HELLO_WITHIN_S)
+            await _visit(worker.command.listen, ports)
             return
         except EndpointRefused:
             if await _ended(worker):
@@ -180,9 +171,9 @@ async def _worker_ended(worker: Running) -> EndpointError | LoadFailed | PortTak
     return LoadFailed(f"the {worker.label} {health.how(code)}{why}", hint=f"its log: {worker.log.name}")
 
 
-async def _visit_foreign(endpoint: str, ports: Ports) -> None:
+async def _visit(endpoint: str, ports: Ports) -> None:
     ports.report(Progress(what=f"probing {endpoint}"))
-    await ports.rpc.hello(endpoint, within_s=HELLO_WITHIN_S)
+    await blame.visit(endpoint, ports.rpc, ports.doors, within_s=HELLO_WITHIN_S)
 
 
 async def _serving(url: str, children: Sequence[Running], ports: Ports, *, within_s: float) -> None:

@@ -17,11 +17,8 @@ class Seat:
 
     host: Host
     card: Card
-    threads: int | None
-
-    @property
-    def offered_bytes(self) -> int:
-        return self.card.offered_bytes or 0
+    offered_bytes: int
+    threads: int | None = None
 
     @property
     def device(self) -> str:
@@ -29,24 +26,30 @@ class Seat:
 
 
 def seats_of(host: Host, scan: Scan) -> list[Seat]:
-    """A host's GPUs, or its CPU when it has none to offer.
-
-    Hosts on one machine share its cores: more threads than cores wait for each other in spin loops.
-    """
+    """A host's GPUs, or its CPU when it has none to offer."""
     seen = scan.host(host.name)
     if seen is None or host.connection not in PLANNED:
         return []
     usable = [c for c in seen.cards if not c.excluded and c.device and c.offered_bytes]
     gpus = [c for c in usable if c.kind != "cpu"]
     chosen = gpus or usable
-    return [Seat(host=host, card=c, threads=_threads(seen, scan) if c.kind == "cpu" else None) for c in chosen]
+    return [_cpu_seat(host, c, seen, scan) if c.kind == "cpu" else _gpu_seat(host, c) for c in chosen]
 
 
-def _threads(seen: HostSeen, scan: Scan) -> int | None:
-    if seen.cores is None:
-        return None
+def _gpu_seat(host: Host, card: Card) -> Seat:
+    return Seat(host=host, card=card, offered_bytes=card.offered_bytes or 0)
+
+
+def _cpu_seat(host: Host, card: Card, seen: HostSeen, scan: Scan) -> Seat:
+    """Hosts on one machine share its memory, and its cores: more threads than cores wait for each other in loops."""
     sharing = sum(h.machine_id == seen.machine_id for h in scan.hosts) if seen.machine_id else 1
-    return max(1, seen.cores // sharing)
+    memory = (seen.memory_available_bytes or card.free_bytes or 0) // sharing
+    return Seat(
+        host=host,
+        card=card,
+        offered_bytes=min(card.offered_bytes or 0, memory),
+        threads=None if seen.cores is None else max(1, seen.cores // sharing),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
