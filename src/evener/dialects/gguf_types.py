@@ -57,6 +57,8 @@ TENSOR_TYPES: dict[int, TensorType] = {
     42: _type("Q2_0", 64, 18),
 }
 
+TYPES_BY_NAME = {kind.name: kind for kind in TENSOR_TYPES.values()}
+
 # Once written into files, no longer readable by any engine we could start.
 REMOVED_TENSOR_TYPES = frozenset({4, 5, 31, 32, 33, 36, 37, 38})
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import PurePath
 
 from evener.dialects.gguf import ArrayOf, Header, Value
-from evener.dialects.gguf_types import FILE_TYPES, GUESSED
+from evener.dialects.gguf_types import FILE_TYPES, GUESSED, TYPES_BY_NAME
 from evener.errors import BadHeader
 from evener.models.caches import ENCODERS, caches
 from evener.models.keys import Keys
 from evener.models.names import stem
 from evener.records.weights import Tensor, Weights
 
+GPU_ALIGNMENT = 128  # bytes
+GPU_ROW_ELEMENTS = 512  # MATRIX_ROW_PADDING in ggml-cuda
 MOST_LAYERS = 512  # LLAMA_MAX_LAYERS; a header's own claim must not size our tuples
 
 HEAD, EMBEDDING = "output.weight", "token_embd.weight"
@@ -61,7 +63,9 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         vocabulary=vocabulary(keys, tensors),
         embedding=keys.number("embedding_length"),
         feed_forward=max(keys.per_layer("feed_forward_length", layers), default=0),
-        slot_bytes=_slot_bytes(tensors, layers, tied=tied),
+        slot_bytes=_slot_bytes(tensors, layers, tied=tied, size=lambda t: t.bytes),
+        slot_bytes_gpu=_slot_bytes(tensors, layers, tied=tied, size=gpu_bytes),
+        slot_expert_bytes=_slot_bytes(tensors, layers, tied=False, size=lambda t: t.bytes * is_routed(t)),
         host_bytes=sum(t.bytes for t in tensors if _stem(t) in HOST_TENSORS),
         tied_head=tied,
         largest_tensor_bytes=max((t.bytes for t in tensors), default=0),
@@ -148,15 +152,30 @@ def _tied(tensors: Iterable[Tensor], architecture: str) -> bool:
     return HEAD not in names and EMBEDDING in names and architecture not in ENCODERS
 
 
-def _slot_bytes(tensors: Iterable[Tensor], layers: int, *, tied: bool) -> tuple[int, ...]:
+def _slot_bytes(
+    tensors: Iterable[Tensor], layers: int, *, tied: bool, size: Callable[[Tensor], int]
+) -> tuple[int, ...]:
     """Bytes per block, then of the head's slot. Blocks beyond the last are loaded by nobody."""
     slots = [0] * (layers + 1)
     for tensor in tensors:
         if tied and tensor.name == EMBEDDING:
-            slots[layers] += tensor.bytes
+            slots[layers] += size(tensor)
         if (slot := _slot(tensor, layers)) is not None:
-            slots[slot] += tensor.bytes
+            slots[slot] += size(tensor)
     return tuple(slots)
+
+
+def gpu_bytes(tensor: Tensor) -> int:
+    """What CUDA allocates for a tensor: ggml_backend_cuda_buffer_type_get_alloc_size, then its alignment."""
+    kind, size = TYPES_BY_NAME[tensor.type], tensor.bytes
+    short = -tensor.shape[0] % GPU_ROW_ELEMENTS if tensor.shape and kind.block > 1 else 0
+    size += short // kind.block * kind.block_bytes
+    return size + -size % GPU_ALIGNMENT
+
+
+def is_routed(tensor: Tensor) -> bool:
+    """Whether a tensor stacks the experts of which each token is sent to a few."""
+    return _EXPERT.search(tensor.name) is not None
 
 
 def _slot(tensor: Tensor, layers: int) -> int | None:
@@ -179,5 +198,5 @@ def _active_parameters(tensors: Iterable[Tensor], experts: int, used: Sequence[i
         if layer >= trunk or looked_up:
             continue
         count = prod(tensor.shape)
-        active += count * used[layer] // experts if experts and _EXPERT.search(tensor.name) else count
+        active += count * used[layer] // experts if experts and is_routed(tensor) else count
     return active

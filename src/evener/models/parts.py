@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evener.dialects.gguf import Header, read_header
 from evener.errors import BadHeader, ModelMissing
 from evener.models.facts import weights_of
 from evener.models.names import siblings
-from evener.records.weights import Weights
+from evener.records.weights import Origin, Weights
 
 
 def all_parts(path: Path) -> tuple[Path, ...]:
@@ -24,14 +24,16 @@ def all_parts(path: Path) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A model's parts with their headers, in order."""
+    """A model's parts with their headers, in order. The paths of a model that is not here are names or URLs."""
 
     paths: tuple[str, ...]
     headers: tuple[Header, ...]
+    origin: Origin = "file"
+    estimate: str | None = None
 
     def weights(self) -> Weights:
         """What a planner needs. Raises BadHeader for a GGUF that is no language model."""
-        return weights_of(self.paths, self.headers)
+        return replace(weights_of(self.paths, self.headers), origin=self.origin, estimate=self.estimate)
 
 
 def open_model(path: Path) -> Opened:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Origin = Literal["file", "remote", "catalogue"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,10 @@ class Weights:
     `host_bytes` is what always stays on the head's host (token embedding).
     `recurrent_bytes_per_sequence[i]` is the fixed state of block i for one sequence (0 for attention blocks).
     `attention` is None where the cache of this architecture has no closed form; `cache_unknown` then says why.
+    `slot_bytes_gpu` is `slot_bytes` as CUDA holds it: tensors aligned to 128 bytes, and after the last row of a
+    quantised tensor as much as fills its width to a multiple of 512 elements.
+    `slot_expert_bytes` is the part of `slot_bytes` that routed experts take: of these a token reads
+    experts_used / experts.
     """
 
     name: str
@@ -70,3 +77,7 @@ class Weights:
     experts_used: int = 0
     projector: str | None = None
     chat_template: bool = False
+    slot_bytes_gpu: tuple[int, ...] = ()
+    slot_expert_bytes: tuple[int, ...] = ()
+    origin: Origin = "file"  # only a file can be brought up
+    estimate: str | None = None  # why the sizes are an estimate, None when they are the file's own
