@@ -58,6 +58,8 @@ class LiveView(AbstractContextManager["LiveView"]):
 
         if kind == "layout":
             out.print(f"\n[bold]{escape(data['name'])}[/]")
+        elif kind == "caution":
+            out.print(f"[yellow]![/] {escape(data['text'])}", soft_wrap=True)
         elif kind == "ready":
             out.print(f"  loaded in {data['load_s']:.1f} s, listening on {escape(data['url'])}")
         elif kind == "verified":

@@ -13,6 +13,7 @@ from typing import Any
 
 from evener.codec import to_data
 from evener.errors import DeviceMissing
+from evener.journeys.cautions import SYSTEM_CONFIG, cautions
 from evener.launch.bring_up import Ports, Up, bring_up
 from evener.launch.children import OpenLog
 from evener.ports import Http, Report, Rpc, Shell
@@ -70,6 +71,8 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
     """
     life.before = await world.scan()
     world.fact("before", {"scan": to_data(life.before)})
+    for line in [*cautions(life.candidate, life.before), *await _foreign_settings(life.candidate, world)]:
+        world.fact("caution", {"text": line})
     try:
         life.enter("loading")
         ports = Ports(
@@ -94,6 +97,12 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
     finally:
         life.freed = await to_the_end(_freed(life, world))
         life.enter("stopped")
+
+
+async def _foreign_settings(candidate: Candidate, world: World) -> list[str]:
+    """The engine reads this file whatever its environment says; what the plan decides overrides it, the rest stays."""
+    hosts = [host for host in candidate.hosts if await world.shells[host].read(SYSTEM_CONFIG, most_bytes=1) is not None]
+    return [f"{host}: {SYSTEM_CONFIG} exists and changes engine options that the plan does not set" for host in hosts]
 
 
 async def _verify(life: Life, up: Up, world: World) -> None:
