@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evener.records.events import Progress
+from evener.records.link import Payload
 
 Report = Callable[[Progress], None]
 
@@ -110,6 +111,17 @@ class Rpc(Protocol):
 
     async def hello(self, endpoint: str, *, within_s: float = 3.0) -> WorkerSeen:
         """Raises the subclass of EndpointError that says what is wrong with "host:port"."""
+        ...
+
+
+class RpcBench(Protocol):
+    """Measure a worker through its own protocol. It sends data and takes seconds: only for a worker without clients."""
+
+    async def measure(self, endpoint: str, *, device: str, within_s: float = 30.0) -> Payload:
+        """Of the worker's first device; `device` is its name, for the record.
+
+        Raises EndpointError: what `Rpc.hello` raises, or that data did not come back as it was sent.
+        """
         ...
 
 

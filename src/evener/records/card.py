@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from evener.records.capability import EngineDevice
+from evener.records.link import LinkMeasured
+
 CardKind = Literal["cuda", "rocm", "metal", "vulkan", "sycl", "cpu", "unknown"]
 HolderKind = Literal["process", "resident", "unattributed"]
 
@@ -30,6 +33,7 @@ class Card:
     `id` is the GPU's UUID where the driver gives one, else its PCI bus id, else "cpu"; unique within a host.
     `holders` is None where nobody could look (then the holder is unknown, never "none").
     `offered_bytes` is what a plan may use: free, less the reserve and a stated smaller capacity.
+    `note` says in one line why a figure is not simply what the driver or the worker said.
     """
 
     id: str
@@ -51,6 +55,19 @@ class Card:
     integrated: bool = False  # a part of the processor, with the host's memory
     drives_display: bool | None = None
     device: str | None = None  # its name inside its own host's engine ("CUDA0", "CPU"), None when it has none
+    note: str | None = None
+    endpoint: str | None = None  # the running worker of somebody else that serves it
+    protocol: str | None = None  # RPC version of that worker
+    pasted_at: datetime | None = None  # its name and ids were pasted then, not read now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pasted:
+    """What somebody pasted of a host that we cannot ask: cards as its driver printed them at `taken_at`."""
+
+    host: str
+    taken_at: datetime
+    cards: tuple[Card, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +98,7 @@ class EngineSeen:
     protocol: str | None
     backends: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()  # names of its local devices, in its own order
+    listed: tuple[EngineDevice, ...] = ()  # the same with what it says of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +128,15 @@ class HostSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """The rig as it is. `devices` is the order the engine uses when nobody says otherwise."""
+    """The rig as it is. `devices` is the order the engine uses when nobody says otherwise.
+
+    `links` holds the last measurement of each named link, each with its own `taken_at`.
+    """
 
     taken_at: datetime
     hosts: tuple[HostSeen, ...]
     devices: tuple[Device, ...]
+    links: tuple[LinkMeasured, ...] = ()
 
     def host(self, name: str) -> HostSeen | None:
         return next((h for h in self.hosts if h.name == name), None)
