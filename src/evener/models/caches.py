@@ -185,6 +185,7 @@ def _attention(keys: Keys, *, heads: tuple[int, ...], kv_heads: tuple[int, ...],
         key_length_swa=keys.number("attention.key_length_swa", key_length),
         value_length_swa=keys.number("attention.value_length_swa", value_length),
         mla=bool(keys.number("attention.key_length_mla") and keys.number("attention.value_length_mla")),
+        heads=tuple(count if kv else 0 for count, kv in zip(heads, kv_heads, strict=True)),
     )
 
 

@@ -28,6 +28,12 @@ HOST_TENSORS = ("token_embd", "position_embd", "token_types", "per_layer_token_e
 FIRST_BLOCK_TENSORS = ("token_embd_norm", "per_layer_model_proj", "per_layer_proj_norm", "rope_freqs", "rope_factors")
 UNUSED_TENSORS = ("masked_embd_centroids", "masked_embd_ordering")
 
+# llama_model_rope_type in llama-model.cpp: four positions per token always, or where the header has sections.
+MROPE = frozenset(
+    {"qwen2vl", "paddleocr", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "clef", "qwen4exp", "qwen3tts"}
+)
+MROPE_BY_SECTIONS = frozenset({"glm4", "glm4moe", "hunyuan_vl", "bailingmoe3"})
+
 _BLOCK = re.compile(r"(?:enc\.|dec\.)?blk\.(\d{1,4})\.")
 _EXPERT = re.compile(r"\.ffn_\w*_(?:ch)?exps\.")
 
@@ -63,9 +69,11 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         vocabulary=vocabulary(keys, tensors),
         embedding=keys.number("embedding_length"),
         feed_forward=max(keys.per_layer("feed_forward_length", layers), default=0),
-        slot_bytes=_slot_bytes(tensors, layers, tied=tied, size=lambda t: t.bytes),
-        slot_bytes_gpu=_slot_bytes(tensors, layers, tied=tied, size=gpu_bytes),
-        slot_expert_bytes=_slot_bytes(tensors, layers, tied=False, size=lambda t: t.bytes * is_routed(t)),
+        slot_bytes=_per_slot(tensors, layers, tied=tied, size=lambda t: t.bytes),
+        slot_bytes_gpu=_per_slot(tensors, layers, tied=tied, size=gpu_bytes),
+        slot_expert_bytes=_per_slot(tensors, layers, tied=False, size=lambda t: t.bytes * is_routed(t)),
+        slot_parameters=_per_slot(tensors, layers, tied=tied, size=_count),
+        slot_expert_parameters=_per_slot(tensors, layers, tied=False, size=lambda t: _count(t) * is_routed(t)),
         host_bytes=sum(t.bytes for t in tensors if _stem(t) in HOST_TENSORS),
         tied_head=tied,
         largest_tensor_bytes=max((t.bytes for t in tensors), default=0),
@@ -74,6 +82,7 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         cache_unknown=known.unknown,
         experts=experts,
         experts_used=max(used, default=0),
+        position_numbers=_position_numbers(keys),
         chat_template=has_chat_template(metadata),
     )
 
@@ -143,6 +152,13 @@ def _layers(keys: Keys) -> int:
     return layers
 
 
+def _position_numbers(keys: Keys) -> int:
+    """Position numbers per token (llama_hparams::n_pos_per_embd)."""
+    sections = keys.get("rope.dimension_sections")
+    sectioned = isinstance(sections, tuple) and len(sections) > 1 and bool(sections[0] and sections[1])
+    return 4 if keys.architecture in MROPE or (keys.architecture in MROPE_BY_SECTIONS and sectioned) else 1
+
+
 def _stem(tensor: Tensor) -> str:
     return tensor.name.split(".", 1)[0]
 
@@ -152,10 +168,8 @@ def _tied(tensors: Iterable[Tensor], architecture: str) -> bool:
     return HEAD not in names and EMBEDDING in names and architecture not in ENCODERS
 
 
-def _slot_bytes(
-    tensors: Iterable[Tensor], layers: int, *, tied: bool, size: Callable[[Tensor], int]
-) -> tuple[int, ...]:
-    """Bytes per block, then of the head's slot. Blocks beyond the last are loaded by nobody."""
+def _per_slot(tensors: Iterable[Tensor], layers: int, *, tied: bool, size: Callable[[Tensor], int]) -> tuple[int, ...]:
+    """Sizes per block, then of the head's slot. Blocks beyond the last are loaded by nobody."""
     slots = [0] * (layers + 1)
     for tensor in tensors:
         if tied and tensor.name == EMBEDDING:
@@ -163,6 +177,10 @@ def _slot_bytes(
         if (slot := _slot(tensor, layers)) is not None:
             slots[slot] += size(tensor)
     return tuple(slots)
+
+
+def _count(tensor: Tensor) -> int:
+    return prod(tensor.shape)
 
 
 def gpu_bytes(tensor: Tensor) -> int:
@@ -197,6 +215,6 @@ def _active_parameters(tensors: Iterable[Tensor], experts: int, used: Sequence[i
         looked_up = _stem(tensor) in HOST_TENSORS and not (tied and tensor.name == EMBEDDING)
         if layer >= trunk or looked_up:
             continue
-        count = prod(tensor.shape)
+        count = _count(tensor)
         active += count * used[layer] // experts if experts and is_routed(tensor) else count
     return active

@@ -35,6 +35,7 @@ class Attention:
     key_length_swa: int
     value_length_swa: int
     mla: bool = False  # K only, one compressed head; no V
+    heads: tuple[int, ...] = ()  # query heads per layer, 0 where there is no cache; empty where nobody counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,8 @@ class Weights:
     `slot_bytes_gpu` is `slot_bytes` as CUDA holds it: tensors aligned to 128 bytes, and after the last row of a
     quantised tensor as much as fills its width to a multiple of 512 elements.
     `slot_expert_bytes` is the part of `slot_bytes` that routed experts take: of these a token reads
-    experts_used / experts.
+    experts_used / experts. `slot_parameters` and `slot_expert_parameters` are the same in weights instead of bytes:
+    what a token is multiplied with; empty where nobody counted.
     """
 
     name: str
@@ -79,5 +81,8 @@ class Weights:
     chat_template: bool = False
     slot_bytes_gpu: tuple[int, ...] = ()
     slot_expert_bytes: tuple[int, ...] = ()
+    slot_parameters: tuple[int, ...] = ()
+    slot_expert_parameters: tuple[int, ...] = ()
+    position_numbers: int = 1  # per token: 4 with M-RoPE
     origin: Origin = "file"  # only a file can be brought up
     estimate: str | None = None  # why the sizes are an estimate, None when they are the file's own
