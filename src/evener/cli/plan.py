@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from evener.cli.console import gib, out, run_async, show_json
+from evener.cli.console import run_async, show_json
 from evener.cli.options import Context, Json, Kv, Layout, RigFile, Unified, Users, read_workload
-
-if TYPE_CHECKING:
-    from evener.records.plan import Candidate, Command, Plan
 
 
 def plan(
-    model: Annotated[str, typer.Argument(help="A path, `demo`, or the name of a model that is here.")],
+    model: Annotated[str | None, typer.Argument(help="A path, `demo`, or the name of a model that is here.")] = None,
     rig: RigFile = None,
     layout: Layout = "auto",
     users: Users = 4,
@@ -24,6 +20,17 @@ def plan(
     kv: Kv = "f16",
     unified: Unified = False,
     commands: Annotated[bool, typer.Option("--commands", help="Print the command lines too.")] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="Say where each value of this llama.cpp command's -ts really lands."),
+    ] = None,
+    layers: Annotated[
+        int | None, typer.Option(min=1, help="With --check: the model's blocks, if no file says.")
+    ] = None,
+    listed: Annotated[
+        Path | None,
+        typer.Option("--list-devices", exists=True, allow_dash=True, help="With --check: that output, in a file or -."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what fits where, single machines first, what each card will hold, and which layout to take.
@@ -32,45 +39,35 @@ def plan(
     """
     from evener.api import plans
     from evener.api.rig import Rig
+    from evener.cli import plan_view
+    from evener.errors import ConfigurationError
 
+    if check is not None:
+        _check(check, rig=rig, model=model, layers=layers, listed=listed, as_json=as_json)
+        return
+    if model is None:
+        raise ConfigurationError("plan which model?", hint="evener plan demo; evener models list shows what is here")
     workload = read_workload(users=users, context=context, kv=kv, unified=unified)
     made = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout)).plan
     if as_json:
         show_json(made)
     else:
-        _show(made, commands=commands)
+        plan_view.show(made, commands=commands)
     raise typer.Exit(0 if made.verdict.choice else 1)
 
 
-def _show(plan: Plan, *, commands: bool) -> None:
-    from evener.report.terminal import plan_table
+def _check(
+    command: str, *, rig: str | None, model: str | None, layers: int | None, listed: Path | None, as_json: bool
+) -> None:
+    import sys
 
-    work = plan.workload
-    out.print(
-        f"[bold]{escape(plan.model.name)}[/] {plan.model.quantisation}, {gib(plan.model.file_bytes)}, "
-        f"{plan.model.layers} layers; {work.users} users of {work.context} tokens, KV {work.kv_type_k}"
-    )
-    out.print()
-    for candidate in plan.candidates:
-        mark = "[green]fits[/]" if candidate.fits else f"[red]does not fit[/]: {escape(candidate.why_not or '')}"
-        chosen = " [bold](chosen)[/]" if candidate.name == plan.verdict.choice else ""
-        out.print(f"[bold]{escape(candidate.name)}[/]{chosen}: {mark}")
-        if candidate.fits:
-            out.print(plan_table(candidate))
-        if candidate.fits and commands:
-            _show_commands(candidate)
-    out.print()
-    out.print(f"[bold]verdict:[/] {escape(plan.verdict.sentence)}", soft_wrap=True)
-    for reason in plan.verdict.reasons:
-        out.print(f"  - {escape(reason)}", soft_wrap=True)
+    from evener.api.checks import check_command
+    from evener.api.rig import Rig
+    from evener.cli import check_view
 
-
-def _show_commands(candidate: Candidate) -> None:
-    for command in (*candidate.workers, *candidate.servers):
-        out.print(f"  [dim]{escape(command.host)}:[/] {escape(command_line(command))}", soft_wrap=True)
-
-
-def command_line(command: Command) -> str:
-    """For a POSIX shell, environment included, ready to paste."""
-    settings = [f"{name}={shlex.quote(value)}" for name, value in command.env.items()]
-    return " ".join([*settings, shlex.join(command.argv)])
+    text = None if listed is None else (sys.stdin.read() if str(listed) == "-" else listed.read_text(errors="replace"))
+    found = run_async(check_command(command, rig=Rig.open(rig), model=model, layers=layers, listed=text))
+    if as_json:
+        show_json(found)
+    else:
+        check_view.show(found)
