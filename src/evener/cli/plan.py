@@ -24,12 +24,10 @@ def plan(
         str | None,
         typer.Option(metavar="COMMAND", help="Say where each value of this llama.cpp command's -ts really lands."),
     ] = None,
-    layers: Annotated[
-        int | None, typer.Option(min=1, help="With --check: the model's blocks, if no file says.")
-    ] = None,
+    layers: Annotated[int | None, typer.Option(min=1, help="With --check: the model's blocks.")] = None,
     listed: Annotated[
-        Path | None,
-        typer.Option("--list-devices", exists=True, allow_dash=True, help="With --check: that output, in a file or -."),
+        str | None,
+        typer.Option("--list-devices", metavar="FILE", help="With --check: that output, in a file, or - for a paste."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -57,17 +55,26 @@ def plan(
 
 
 def _check(
-    command: str, *, rig: str | None, model: str | None, layers: int | None, listed: Path | None, as_json: bool
+    command: str, *, rig: str | None, model: str | None, layers: int | None, listed: str | None, as_json: bool
 ) -> None:
-    import sys
-
     from evener.api.checks import check_command
     from evener.api.rig import Rig
     from evener.cli import check_view
 
-    text = None if listed is None else (sys.stdin.read() if str(listed) == "-" else listed.read_text(errors="replace"))
+    text = None if listed is None else _read(listed)
     found = run_async(check_command(command, rig=Rig.open(rig), model=model, layers=layers, listed=text))
     if as_json:
         show_json(found)
     else:
         check_view.show(found)
+
+
+def _read(name: str) -> str:
+    import sys
+
+    from evener.errors import ConfigurationError
+
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(errors="replace")
+    except OSError as error:
+        raise ConfigurationError(f"--list-devices {name}: {error.strerror}") from None
