@@ -20,7 +20,7 @@ def schema() -> None:
 
 @app.command()
 def check(
-    path: Annotated[str | None, typer.Argument(metavar="FILE", help="The rig file; default: as for `evener scan`.")] = None,
+    path: Annotated[str | None, typer.Argument(metavar="FILE", help="Default: as for `evener scan`.")] = None,
 ) -> None:
     """Read a rig file and say whether it is sound. All faults are shown at once, each with its key."""
     from evener.api.rig import Rig
