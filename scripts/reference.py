@@ -41,7 +41,8 @@ from evener.report.parts import RunRow, Story
 
 HELP_WIDTH = 80
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = "<!-- Written by scripts/reference.py (make docs). Do not edit. -->\n\n"
+# At the end: a page that does not begin with its heading has no title in the site.
+GENERATED = "\n<!-- Written by scripts/reference.py (make docs). Do not edit. -->\n"
 
 
 def main(arguments: list[str]) -> int:
@@ -62,10 +63,10 @@ def pages() -> dict[Path, str]:
     """Every generated file with the text it should have."""
     reference = ROOT / "docs" / "reference"
     return {
-        reference / "commands.md": GENERATED + commands_page(),
-        reference / "rig-toml.md": GENERATED + rig_page(),
-        reference / "errors.md": GENERATED + errors_page(),
-        reference / "json.md": GENERATED + json_page(),
+        reference / "commands.md": commands_page() + GENERATED,
+        reference / "rig-toml.md": rig_page() + GENERATED,
+        reference / "errors.md": errors_page() + GENERATED,
+        reference / "json.md": json_page() + GENERATED,
         ROOT / "schemas" / "rig.schema.json": json.dumps(rig_schema(), indent=2, ensure_ascii=False) + "\n",
     }
 

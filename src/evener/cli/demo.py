@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def demo(as_json: Json = False) -> None:
     """Run the whole story on this machine: two loopback hosts, a small real model, one host against two, a report.
 
-    The first time it builds llama.cpp (minutes) and fetches a model of 94 MB; later it takes about a minute.
+    The first time it builds llama.cpp (minutes) and fetches a model of 94 MB; later it takes a minute and a half.
     """
     from evener.api import demo as api
     from evener.api import runs
