@@ -130,7 +130,7 @@ class Body:
     """An answer whose body streams. It begins at byte `start` of the whole, which has `total_bytes` (None: unsaid).
 
     `version` is what the server calls this content (ETag or date), None when it says nothing; two answers with the
-    same version are pieces of the same file.
+    same version are pieces of the same file. `next_url` is the next page of a listing, where there is one.
     """
 
     status: int
@@ -138,14 +138,18 @@ class Body:
     total_bytes: int | None
     version: str | None
     chunks: AsyncIterator[bytes]
+    next_url: str | None = None
 
 
 class Downloads(Protocol):
     """Large files over HTTP."""
 
-    def open(self, url: str, *, start: int = 0) -> AbstractAsyncContextManager[Body]:
+    def open(
+        self, url: str, *, start: int = 0, headers: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Body]:
         """Ask for the file from byte `start` on; the server may ignore that, so look at `Body.start`.
 
+        `headers` may hold a secret: when the server redirects to another one, Authorization stays behind.
         Raises FetchFailed, also from `chunks`: no such host, refused, redirects without end, silence, a broken body.
         """
         ...

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from evener.engine.build import Recipe, demand_disk, first_error, fitting_jobs, step
+from evener.engine.build import Recipe, first_error, fitting_jobs, step
 from evener.engine.choice import Choice
 from evener.engine.source import PIN
-from evener.errors import EngineBuildFailed
 
 GIB = 1 << 30
 
@@ -55,9 +52,3 @@ def test_jobs_are_bounded_by_cores_and_memory() -> None:
     assert fitting_jobs(cores=16, memory_bytes=4 * GIB) == 2
     assert fitting_jobs(cores=2, memory_bytes=GIB) == 1
     assert fitting_jobs(cores=4, memory_bytes=None) == 4
-
-
-def test_a_full_disk_is_told_before_anything_is_downloaded(tmp_path: Path) -> None:
-    demand_disk(tmp_path, needed_bytes=1)
-    with pytest.raises(EngineBuildFailed, match=r"GiB free, building takes 1048576 GiB"):
-        demand_disk(tmp_path, needed_bytes=1 << 50)

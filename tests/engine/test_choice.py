@@ -17,8 +17,9 @@ def host(
     *gpus: Gpu, tools: dict[str, str] | None = None, system: str = "Linux", nvcc: frozenset[str] = frozenset()
 ) -> HostFacts:
     return HostFacts(
-        system=system, cpu="0" * 8, gpus=gpus, tools=tools or {}, nvcc_architectures=nvcc, package_manager="apt-get"
-    )
+        system=system, machine="x86_64", cpu="0" * 8, gpus=gpus, tools=tools or {}, nvcc_architectures=nvcc,
+        package_manager="apt-get",
+    )  # fmt: skip
 
 
 def test_no_gpu_means_cpu() -> None:
@@ -53,6 +54,24 @@ def test_nvidia_without_toolkit_is_told_every_way_out_and_its_price() -> None:
     hint = refusal.value.hint or ""
     for way in ("--backend cuda", "--backend vulkan", "--backend cpu", "release archive", "GB", "minutes"):
         assert way in hint
+    assert (
+        "evener engine install --backend vulkan --from official: the release archive, nothing to build "
+        "(https://github.com/ggml-org/llama.cpp/releases/download/b11434/llama-b11434-bin-ubuntu-vulkan-x64.tar.gz)"
+    ) in hint
+
+
+def test_a_build_contains_what_the_other_hosts_of_the_rig_need() -> None:
+    choice = choose(host(RTX_5090, tools=NVCC), architectures=frozenset({"8.6", "12.0"}))
+    assert choice.flags[-1] == "-DCMAKE_CUDA_ARCHITECTURES=120;86"
+    assert choice.notes == ()
+
+
+def test_what_this_toolkit_cannot_build_for_other_hosts_is_left_out_and_said() -> None:
+    choice = choose(
+        host(RTX_5090, tools=NVCC, nvcc=frozenset({"8.6", "12.0"})), architectures=frozenset({"8.6", "6.1"})
+    )
+    assert choice.flags[-1] == "-DCMAKE_CUDA_ARCHITECTURES=120;86"
+    assert choice.notes == ("this nvcc cannot build for 6.1, which another host of the rig has",)
 
 
 def test_a_toolkit_too_old_for_the_card_is_refused_before_the_build() -> None:
@@ -92,7 +111,10 @@ def test_intel_graphics_does_not_stop_a_cpu_build_but_is_mentioned() -> None:
 def test_vulkan_without_its_compiler_names_the_packages() -> None:
     with pytest.raises(EngineError, match="glslc") as refusal:
         choose(host(RTX_5090), asked="vulkan")
-    assert "sudo apt-get install glslc libvulkan-dev spirv-headers" in (refusal.value.hint or "")
+    assert (refusal.value.hint or "").startswith(
+        "sudo apt-get install glslc libvulkan-dev spirv-headers; or "
+        "evener engine install --backend vulkan --from official"
+    )
     assert choose(host(tools={"glslc": "/usr/bin/glslc"}), asked="vulkan").flags == ("-DGGML_VULKAN=ON",)
 
 

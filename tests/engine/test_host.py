@@ -1,10 +1,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from evener.engine.host import Gpu, cpu_identity, look, nvcc_targets, rocm_gpus
+import pytest
+
+from evener.edges.local_shell import LocalShell
+from evener.engine.host import (
+    Gpu,
+    cpu_identity,
+    cuda_architectures,
+    glibc,
+    instructions,
+    look,
+    nvcc_targets,
+    rocm_gpus,
+)
 from evener.ports import Finished
-from evener.testing.fake_shell import FakeShell, prints
+from evener.testing.fake_shell import FakeShell, Reply, prints
+
+from .toys import script
 
 CPUINFO = (
     "processor\t: 0\nmodel name\t: AMD Ryzen 9 9950X 16-Core Processor\ncpu MHz\t\t: {mhz}\nflags\t\t: {flags}\n\n"
@@ -60,21 +75,66 @@ async def test_a_bare_host_has_nothing_and_is_no_error() -> None:
     assert (facts.system, facts.gpus, facts.tools) == ("unknown", (), {})
 
 
-async def test_nvidia_gpus_come_from_the_driver_and_toolkit_from_its_usual_place() -> None:
-    shell = FakeShell(
-        programs={
-            "nvidia-smi": prints(NVIDIA),
-            "ls": prints("bin\ncuda-12.4\ncuda-13.0\nlib\n"),
-            "uname": prints("Linux\n"),
-        },
-        files={"/usr/local/cuda-13.0/bin/nvcc": b"\x7fELF", "/usr/local/cuda-12.4/bin/nvcc": b"\x7fELF"},
-    )
+def bare(*folders: str, **tools: str) -> Reply:
+    """The `sh` of a host with the bare PATH that ssh gives to a command, toolkits in `folders`, and `tools`."""
+    about = "path=/usr/bin:/bin\nsystem=Linux\nmachine=x86_64\nlibc=glibc 2.36\ncores=8\n"
+
+    def reply(argv: Sequence[str], _stdin: bytes) -> Finished:
+        if argv[2].startswith("PATH="):
+            text = "".join(f"{name.replace('_', '-')}={path}\n" for name, path in tools.items())
+        else:
+            text = about + "".join(f"folder={folder}\n" for folder in folders)
+        return Finished(argv=tuple(argv), code=0, stdout=text, stderr="")
+
+    return reply
+
+
+async def test_nvidia_gpus_come_from_the_driver_and_its_tool_from_wherever_it_is() -> None:
+    shell = FakeShell(programs={"nvidia-smi": prints(NVIDIA), "sh": bare(nvidia_smi="/usr/lib/wsl/lib/nvidia-smi")})
     facts = await look(shell)
     assert [(gpu.name, gpu.architecture) for gpu in facts.gpus] == [
         ("NVIDIA GeForce RTX 5090", "12.0"),
         ("NVIDIA GeForce RTX 5060 Ti", "12.0"),
     ]
-    assert facts.tools["nvcc"] == "/usr/local/cuda-13.0/bin/nvcc"
+    assert ("/usr/lib/wsl/lib/nvidia-smi", "--query-gpu=name,pci.bus_id,compute_cap") in [
+        argv[:2] for argv in shell.ran
+    ]
+    assert await cuda_architectures(shell) == {"12.0"}
+
+
+async def test_a_bare_path_is_completed_by_the_places_of_toolkits_the_newest_first() -> None:
+    shell = FakeShell(
+        programs={
+            "sh": bare("/usr/local/bin", "/usr/local/cuda-12.4/bin", "/usr/local/cuda-13.0/bin", "/opt/rocm-6.4.1/bin"),
+        }
+    )
+    facts = await look(shell)
+    assert facts.path == (
+        "/usr/bin:/bin:/usr/local/bin:/usr/local/cuda-13.0/bin:/usr/local/cuda-12.4/bin:/opt/rocm-6.4.1/bin"
+    )
+    assert (facts.system, facts.machine, facts.glibc, facts.cores) == ("Linux", "x86_64", (2, 36), 8)
+
+
+async def test_tools_are_really_found_where_no_path_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(tmp_path / ".local/bin/hipcc", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    facts = await look(LocalShell("here"))
+    assert facts.tools["hipcc"] == f"{tmp_path}/.local/bin/hipcc"
+    assert (facts.path or "").startswith("/usr/bin:/bin:")
+
+
+@pytest.mark.parametrize(("said", "version"), [("glibc 2.36", (2, 36)), ("", None), ("glibc two", None)])
+def test_another_c_library_is_no_glibc(said: str, version: tuple[int, int] | None) -> None:
+    assert glibc(said) == version
+
+
+def test_instructions_are_what_a_compiler_may_use() -> None:
+    text = CPUINFO.format(mhz=1, flags="fpu constant_tsc ibrs sse4_2 avx2 avx512f avx_vnni bmi2 sha_ni hypervisor")
+    assert instructions(text) == {"sse4_2", "avx2", "avx512f", "avx_vnni", "bmi2", "sha_ni"}
+    arm = "processor\t: 0\nFeatures\t: fp asimd evtstrm cpuid sve\nCPU part\t: 0xd40\n"
+    assert instructions(arm) == {"fp", "asimd", "sve"}
+    assert instructions("") == frozenset()
 
 
 async def test_an_old_driver_that_refuses_the_question_is_asked_a_smaller_one() -> None:
@@ -84,7 +144,7 @@ async def test_an_old_driver_that_refuses_the_question_is_asked_a_smaller_one() 
         stdout = "name, pci.bus_id\nNVIDIA GeForce GTX 1080, 00000000:01:00.0\n"
         return Finished(argv=tuple(argv), code=0, stdout=stdout, stderr="")
 
-    facts = await look(FakeShell(programs={"nvidia-smi": old}))
+    facts = await look(FakeShell(programs={"nvidia-smi": old, "sh": bare(nvidia_smi="/usr/bin/nvidia-smi")}))
     assert facts.gpus == (Gpu(vendor="nvidia", name="NVIDIA GeForce GTX 1080", architecture=None),)
 
 

@@ -12,7 +12,7 @@ from evener.codec import from_json
 from evener.edges.local_shell import LocalShell
 from evener.engine.build import Recipe, Workshop, compile_engine
 from evener.engine.choice import Choice
-from evener.engine.host import HostFacts
+from evener.engine.host import HERE, HostFacts
 from evener.engine.install import Folders, install
 from evener.engine.lock import install_lock
 from evener.engine.source import Pin
@@ -33,14 +33,19 @@ class Bench:
         self.archive = at / "toy.tar.gz"
         self.pin: Pin = toy_archive(self.archive)
         self.seen: list[Progress] = []
+        self.folders = Folders(
+            engines=str(self.cache / "engines"),
+            workshops=str(self.cache / "workshops"),
+            sources=self.cache / "sources",
+            logs=self.cache / "logs",
+            lock=self.cache / "engines" / "install.lock",
+        )
         toy_toolchain(self.tools, engine=self.product)
 
     async def install(self, environ: dict[str, str] | None = None) -> Installed:
-        folders = Folders(
-            engines=self.cache / "engines", sources=self.cache / "sources", workshops=self.cache / "workshops"
-        )
+        shell = LocalShell(HERE)
         return await install(
-            LocalShell("here"), folders=folders, environ=environ or {}, report=self.seen.append, asked="cpu",
+            shell, here=shell, folders=self.folders, environ=environ or {}, report=self.seen.append, asked="cpu",
             given=self.archive, pin=self.pin,
         )  # fmt: skip
 
@@ -80,7 +85,7 @@ async def test_an_engine_is_built_proved_and_named(bench: Bench) -> None:
 
 async def test_progress_goes_through_every_stage_in_order(bench: Bench) -> None:
     await bench.install()
-    assert list(dict.fromkeys(p.what for p in bench.seen)) == ["unpack", "configure", "compile", "prove"]
+    assert list(dict.fromkeys(p.what for p in bench.seen)) == ["send", "unpack", "configure", "compile", "prove"]
     assert [(p.done, p.of) for p in bench.seen if p.what == "compile" and p.of] == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -89,6 +94,7 @@ async def test_only_the_archive_is_kept_beside_the_result(bench: Bench) -> None:
     assert {p.name for p in (bench.cache / "engines").iterdir()} == {Path(done.folder).name, "install.lock"}
     assert [p.name for p in (bench.cache / "sources").iterdir()] == ["toy-1.tar.gz"]
     assert list((bench.cache / "workshops").iterdir()) == []
+    assert list((bench.cache / "logs").iterdir()) == []
 
 
 async def test_a_second_install_does_nothing(bench: Bench) -> None:
@@ -131,7 +137,8 @@ async def test_a_failed_compile_lands_nothing_and_names_the_first_error(bench: B
     script(bench.tools / "ninja", "echo '[1/3] Building'; echo \"a.cpp:3:4: error: no member named 'x'\"; exit 1")
     with pytest.raises(EngineBuildFailed, match=r"cannot compile llama\.cpp: a\.cpp:3:4: error: no member") as failure:
         await bench.install()
-    assert "build.log" in (failure.value.hint or "")
+    log = Path((failure.value.hint or "").removeprefix("the whole output is in "))
+    assert "a.cpp:3:4" in log.read_text()
     assert bench.landed() == []
 
 
@@ -158,7 +165,7 @@ async def test_a_missing_program_is_told(bench: Bench) -> None:
 
 
 async def test_two_installs_meet_by_pid(bench: Bench) -> None:
-    with install_lock(bench.cache / "engines"), pytest.raises(HostBusy, match=rf"another evener \(pid {os.getpid()}\)"):
+    with install_lock(bench.folders.lock), pytest.raises(HostBusy, match=rf"another evener \(pid {os.getpid()}\)"):
         await bench.install()
     assert not (await bench.install()).already
 
@@ -172,17 +179,16 @@ async def test_missing_tools_are_told_before_anything_is_fetched(bench: Bench, m
 
 async def test_make_begins_anew_after_a_sudden_death(bench: Bench) -> None:
     # ninja knows which objects it finished; make takes half an object for a whole one.
-    choice = Choice(backend="cpu")
-    recipe = Recipe(pin=bench.pin, choice=choice, cpu="11111111")
-    workshop = Workshop(folder=bench.cache / "w")
-    (workshop.build / "bin").mkdir(parents=True)
-    (workshop.build / "half.o").touch()
-    workshop.compiling.touch()
+    recipe = Recipe(pin=bench.pin, choice=Choice(backend="cpu"), cpu="11111111")
+    workshop = Workshop(folder=str(bench.cache / "w"), log=bench.cache / "log")
+    build = Path(workshop.build)
+    (build / "bin").mkdir(parents=True)
+    (build / "half.o").touch()
+    Path(workshop.compiling).touch()
     (bench.tools / "ninja").rename(bench.tools / "make")
     facts = HostFacts(system="Linux", cpu="11111111", gpus=(), tools={"make": "make"})
     await compile_engine(
-        LocalShell("here"), recipe, facts=facts, archive=bench.archive, workshop=workshop, jobs=1, environ={},
-        report=bench.seen.append,
-    )  # fmt: skip
-    assert not (workshop.build / "half.o").exists()
-    assert not workshop.compiling.exists()
+        LocalShell(HERE), recipe, facts=facts, workshop=workshop, jobs=1, environ={}, report=bench.seen.append
+    )
+    assert not (build / "half.o").exists()
+    assert not Path(workshop.compiling).exists()

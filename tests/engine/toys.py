@@ -65,16 +65,12 @@ cp {engine}/* bin""",
     return folder
 
 
-def toy_archive(path: Path, files: dict[str, bytes] | None = None, *, link: str | None = None) -> Pin:
-    """Write a source archive; return the pin that it satisfies. `link` names a link in it to /etc/passwd."""
+def toy_archive(path: Path, files: dict[str, bytes] | None = None) -> Pin:
+    """Write a source archive; return the pin that it satisfies."""
     with tarfile.open(path, "w:gz") as tar:
         for name, content in (files or {"toy-1/llama.cpp/CMakeLists.txt": b"project(toy)\n"}).items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
-        if link is not None:
-            member = tarfile.TarInfo(link)
-            member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
-            tar.addfile(member)
     raw = path.read_bytes()
     return Pin(project="toy", version="1", build=77, sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw))

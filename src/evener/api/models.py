@@ -10,9 +10,10 @@ from pathlib import Path
 from evener.edges.download import HttpDownloads
 from evener.edges.local_shell import LocalShell
 from evener.errors import ConfigurationError
+from evener.fetching import is_url
 from evener.models import shelf
 from evener.models.demo import fetch_demo
-from evener.models.fetch import fetch_url, is_url
+from evener.models.fetch import fetch_url
 from evener.models.parts import all_parts, open_model
 from evener.models.shelf import Held
 from evener.models.show import Shown, shown

@@ -81,10 +81,20 @@ def flags(help_text: str) -> frozenset[str]:
 
 
 def devices(text: str) -> tuple[EngineDevice, ...]:
-    """Read `--list-devices`, or the device list of a worker's banner, in the engine's own order."""
+    """Read `--list-devices`, or the device list of a worker's banner, in the engine's own order.
+
+    Not those without memory: BLAS stands there too, and helps the CPU. Free memory beyond the total is unknown: on
+    unified memory a build may print "32106 MiB, 55372 MiB free" (ggml-org/llama.cpp#17536).
+    """
     return tuple(
-        EngineDevice(name=name, description=description, total_bytes=int(total) << 20, free_bytes=int(free) << 20)
+        EngineDevice(
+            name=name,
+            description=description,
+            total_bytes=int(total) << 20,
+            free_bytes=int(free) << 20 if int(free) <= int(total) else None,
+        )
         for name, description, total, free in _DEVICE.findall(text)
+        if int(total)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
 import aiohttp
@@ -25,12 +25,12 @@ class HttpDownloads:
         )
 
     @asynccontextmanager
-    async def open(self, url: str, *, start: int = 0) -> AsyncIterator[Body]:
+    async def open(self, url: str, *, start: int = 0, headers: Mapping[str, str] | None = None) -> AsyncIterator[Body]:
         # Compressed on the way, byte positions would count something else.
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+        wanted = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         async with aiohttp.ClientSession(timeout=self._timeout, trust_env=True) as session:
             with _translated(url):
-                answer = await session.get(url, headers=headers, max_redirects=MOST_REDIRECTS)
+                answer = await session.get(url, headers=wanted | dict(headers or {}), max_redirects=MOST_REDIRECTS)
             async with answer:
                 yield _body(url, answer)
 
@@ -46,6 +46,7 @@ def _body(url: str, answer: aiohttp.ClientResponse) -> Body:
         total_bytes=total,
         version=answer.headers.get("ETag") or answer.headers.get("Last-Modified"),
         chunks=_chunks(url, answer),
+        next_url=str(answer.links["next"]["url"]) if "next" in answer.links else None,
     )
 
 

@@ -1,29 +1,26 @@
-"""Compile the pinned llama.cpp into the cache: resumable while it compiles, all or nothing when it lands.
+"""Compile the pinned llama.cpp on a host, through its Shell: resumable while it compiles.
 
-It is told the backend and never chooses one.
+It is told the backend and never chooses one, and it never looks at the host's files by itself: every host is far away.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
-import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from evener.codec import to_json
+from evener import files
 from evener.dialects.llama_build import PROGRAMS
 from evener.engine.choice import Choice
 from evener.engine.host import HostFacts
-from evener.engine.source import Pin, unpack
-from evener.errors import EngineBuildFailed
+from evener.engine.source import Pin
+from evener.errors import EngineBuildFailed, HostError
 from evener.ports import Report, Shell
-from evener.records.capability import Built, Capability
 from evener.records.events import Progress
+from evener.together import to_the_end
 
 COMMON_FLAGS: Final = (
     "-DCMAKE_BUILD_TYPE=Release",
@@ -50,6 +47,7 @@ NOT_UNITED: Final = {
 UNITED_NEVER: Final = ("ggml-rpc", "mtmd")
 
 NEEDED_BYTES: Final = {"cpu": 1 << 30, "metal": 1 << 30, "vulkan": 2 << 30, "cuda": 5 << 30, "rocm": 5 << 30}
+UNPACK_WITHIN_S: Final = 600.0
 JOB_BYTES: Final = 3 << 29  # the largest united files take this much memory to compile
 TOOLCHAIN: Final = re.compile(
     r"CC|CXX|CUDACXX|CUDAHOSTCXX|CUDA_(HOME|PATH)|HIPCXX|HIP_(PATH|PLATFORM)|ROCM_PATH|VULKAN_SDK|CMAKE_PREFIX_PATH"
@@ -99,38 +97,62 @@ def fitting_jobs(*, cores: int, memory_bytes: int | None) -> int:
     return max(1, min(cores, memory_bytes // JOB_BYTES if memory_bytes is not None else cores))
 
 
-def demand_disk(folder: Path, *, needed_bytes: int) -> None:
-    """Raises EngineBuildFailed when the disk under `folder` is too full to build on."""
-    free = shutil.disk_usage(folder).free
-    if free < needed_bytes:
-        raise EngineBuildFailed(
-            f"{folder}: {free / (1 << 30):.1f} GiB free, building takes {needed_bytes / (1 << 30):.0f} GiB",
-            hint="make room, or set EVENER_CACHE to a folder on another disk",
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workshop:
-    """Where one recipe is built. It is named by the recipe's key, so an interrupted build is found again."""
+    """Where one recipe is built on its host. It is named by the recipe's key, so an interrupted build is found again.
 
-    folder: Path
+    `log` is a file here: what the compiler printed must be at hand when the host is not.
+    """
 
-    @property
-    def source(self) -> Path:
-        return self.folder / "source"
-
-    @property
-    def build(self) -> Path:
-        return self.folder / "build"
+    folder: str
+    log: Path
 
     @property
-    def log(self) -> Path:
-        return self.folder / "build.log"
+    def source(self) -> str:
+        return f"{self.folder}/source"
 
     @property
-    def compiling(self) -> Path:
+    def build(self) -> str:
+        return f"{self.folder}/build"
+
+    @property
+    def programs(self) -> str:
+        return f"{self.build}/bin"
+
+    @property
+    def compiling(self) -> str:
         """Present while a compiler runs, so that a power cut can be told from an orderly stop."""
-        return self.folder / "compiling"
+        return f"{self.folder}/compiling"
+
+
+# All of the source or none of it. The archive is the pinned one, so nothing in it can climb.
+_UNPACK = """[ -f "$2/CMakeLists.txt" ] && exit 0
+rm -rf -- "$2.partial" && mkdir -p -- "$2.partial" &&
+gzip -dc -- "$1" | tar -xf - -C "$2.partial" --strip-components=2 "$3" &&
+[ -f "$2.partial/CMakeLists.txt" ] && { mv -- "$2.partial" "$2" && rm -f -- "$1"; }"""
+
+
+async def deliver(shell: Shell, pin: Pin, archive: Path, workshop: Workshop, *, report: Report) -> None:
+    """Put the source into the workshop: send the pinned archive, check it there, unpack it. Goes on where it stopped.
+
+    Raises HostError (no room, no connection) or EngineBuildFailed (it arrived damaged, or cannot be unpacked).
+    """
+    if f"{workshop.source}/CMakeLists.txt" in await files.entries(shell, [f"{workshop.source}/CMakeLists.txt"]):
+        return
+    there = f"{workshop.folder}/{pin.file_name}"
+    await files.make_folder(shell, workshop.folder)
+    await files.send(shell, archive, there, what="send", report=report)
+    arrived = await files.sha256(shell, there, bytes=pin.bytes)
+    if arrived not in (None, pin.sha256):
+        await files.remove(shell, there)
+        raise EngineBuildFailed(f"{shell.host}: {pin.file_name} arrived damaged", hint="evener engine install, again")
+    report(Progress(what="unpack", detail=pin.file_name))
+    try:
+        await files.must(
+            shell, _UNPACK, there, workshop.source, pin.folder, what=f"unpack {pin.file_name}", within_s=UNPACK_WITHIN_S
+        )
+    except HostError as error:
+        raise EngineBuildFailed(error.message, hint=error.hint) from error
 
 
 async def compile_engine(
@@ -138,45 +160,43 @@ async def compile_engine(
     recipe: Recipe,
     *,
     facts: HostFacts,
-    archive: Path,
     workshop: Workshop,
     jobs: int,
     environ: Mapping[str, str],
     report: Report,
-) -> Path:
+) -> str:
     """The folder with the compiled programs. Stopped at any point, the next call goes on from there.
 
-    Raises EngineBuildFailed with the compiler's first error.
+    The source is in the workshop. Raises EngineBuildFailed with the compiler's first error.
     """
-    workshop.folder.mkdir(parents=True, exist_ok=True)
-    report(Progress(what="unpack", detail=archive.name))
-    await asyncio.to_thread(unpack, archive, workshop.source)
     tool = "ninja" if "ninja" in facts.tools else "make"
-    if workshop.compiling.exists() and tool == "make":
-        shutil.rmtree(workshop.build, ignore_errors=True)  # make takes a half-written object for a whole one
-    run = _Runner(shell=shell, log=workshop.log, environ=_toolchain(environ), report=report)
+    if tool == "make" and workshop.compiling in await files.entries(shell, [workshop.compiling]):
+        await files.remove(shell, workshop.build)  # make takes a half-written object for a whole one
+    env = toolchain(environ) | ({"PATH": facts.path} if facts.path else {})
+    run = _Runner(shell=shell, log=workshop.log, environ=env, report=report)
+    workshop.log.parent.mkdir(parents=True, exist_ok=True)
     workshop.log.unlink(missing_ok=True)
-    await run("configure", _configure(recipe, workshop, tool))
-    workshop.compiling.touch()
-    targets = [f"-j{jobs}", *PROGRAMS]
-    nice = ["nice", "-n", "10"] if "nice" in facts.tools else []
+    await run("configure", await _configure(shell, recipe, workshop, facts.tools.get("cmake", "cmake"), tool))
+    await files.write(shell, workshop.compiling, b"")
+    nice = [facts.tools["nice"], "-n", "10"] if "nice" in facts.tools else []
     try:
-        await run("compile", [*nice, tool, "-C", str(workshop.build), *targets])
+        await run("compile", [*nice, facts.tools.get(tool, tool), "-C", workshop.build, f"-j{jobs}", *PROGRAMS])
     finally:
-        workshop.compiling.unlink(missing_ok=True)
-    return workshop.build / "bin"
+        await to_the_end(files.remove(shell, workshop.compiling))
+    return workshop.programs
 
 
-def _configure(recipe: Recipe, workshop: Workshop, tool: str) -> list[str]:
+async def _configure(shell: Shell, recipe: Recipe, workshop: Workshop, cmake: str, tool: str) -> list[str]:
     apart = " ".join((*UNITED_NEVER, *NOT_UNITED[recipe.choice.backend]))
-    include = workshop.folder / "unity.cmake"
-    include.write_text(f"cmake_language(DEFER CALL set_target_properties {apart} PROPERTIES UNITY_BUILD OFF)\n")
+    include = f"{workshop.folder}/unity.cmake"
+    text = f"cmake_language(DEFER CALL set_target_properties {apart} PROPERTIES UNITY_BUILD OFF)\n"
+    await files.write(shell, include, text.encode())
     generator = {"ninja": "Ninja", "make": "Unix Makefiles"}[tool]
-    places = ["-G", generator, "-S", str(workshop.source), "-B", str(workshop.build)]
-    return ["cmake", *places, *recipe.flags, f"-DCMAKE_PROJECT_llama.cpp_INCLUDE={include}"]
+    places = ["-G", generator, "-S", workshop.source, "-B", workshop.build]
+    return [cmake, *places, *recipe.flags, f"-DCMAKE_PROJECT_llama.cpp_INCLUDE={include}"]
 
 
-def _toolchain(environ: Mapping[str, str]) -> dict[str, str]:
+def toolchain(environ: Mapping[str, str]) -> dict[str, str]:
     """Where compilers are, and not CFLAGS and the like: they would change the result and are in no key."""
     return {name: value for name, value in environ.items() if TOOLCHAIN.fullmatch(name)}
 
@@ -195,7 +215,7 @@ class _Runner:
         said: list[str] = []
         child = await self.shell.start(argv, env=self.environ)
         try:
-            with self.log.open("a") as log:
+            with self.log.open("a", encoding="utf-8") as log:
                 async for line in child.lines():
                     log.write(line + "\n")
                     if (at := step(line)) is not None:
@@ -214,49 +234,3 @@ class _Runner:
                 if killed
                 else f"the whole output is in {self.log}",
             )
-
-
-Prove = Callable[[Path], Awaitable[Capability]]
-
-
-async def land(built_in: Path, *, recipe: Recipe, engines: Path, prove: Prove) -> Built:
-    """Copy the programs beside the cache, `prove` that they work, and only then give them their name.
-
-    A crash leaves a folder whose name starts with a dot, which nobody takes for an engine.
-    """
-    landing = engines / f".landing-{recipe.key}"
-    try:
-        await asyncio.to_thread(_copy_programs, built_in, landing)
-        built = _mark(recipe, await prove(landing))
-        (landing / "engine.json").write_text(to_json(built, indent=2) + "\n")
-        landing.rename(engines / recipe.key)
-    finally:
-        shutil.rmtree(landing, ignore_errors=True)
-    return built
-
-
-def _mark(recipe: Recipe, able: Capability) -> Built:
-    return Built(
-        key=recipe.key,
-        build=recipe.pin.build,
-        commit=recipe.pin.commit,
-        backend=recipe.choice.backend,
-        flags=recipe.flags,
-        cpu=recipe.cpu,
-        compiler=able.compiler,
-        protocol=able.protocol,
-        source_sha256=recipe.pin.sha256,
-        built_at=datetime.now(UTC),
-    )
-
-
-def _copy_programs(built_in: Path, landing: Path) -> None:
-    shutil.rmtree(landing, ignore_errors=True)  # left by a crash
-    landing.mkdir(parents=True)
-    for name in PROGRAMS:
-        try:
-            shutil.copy2(built_in / name, landing / name)
-        except FileNotFoundError:
-            raise EngineBuildFailed(
-                f"the build ended well and left no {name}", hint="evener engine install, again"
-            ) from None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from evener import files
 from evener.codec import from_json, to_json
 from evener.dialects import llama_build
 from evener.dialects.llama_build import FIT, PROGRAMS, SERVER, WORKER
@@ -20,9 +21,10 @@ WITHIN_S = 60.0  # the first start on a GPU may take many seconds
 NOWHERE = "0.0.0.256"
 ILLEGAL_INSTRUCTION = (-4, 132)
 CANNOT_LOAD = 127
+WRONG_LIBRARY = "' not found (required by"  # glibc's loader, of a C or C++ library that is too old; it exits with 1
 
 
-async def capability(shell: Shell, folder: Path) -> Capability:
+async def capability(shell: Shell, folder: PurePath) -> Capability:
     """Read a build's capabilities from its binaries: five short commands, some 50 ms.
 
     Raises EngineMissing when there is no llama-server in `folder`, EngineUnfit when it cannot run on this host.
@@ -52,12 +54,10 @@ async def capability(shell: Shell, folder: Path) -> Capability:
     )
 
 
-async def remembered(shell: Shell, folder: Path, *, memory: Path) -> Capability:
-    """`capability`, asked once per build: kept in `memory` under the path, size and time of each binary.
-
-    For a folder on this machine.
-    """
-    kept = memory / f"{_stamp(folder)}.json"
+async def remembered(shell: Shell, folder: PurePath, *, memory: Path) -> Capability:
+    """`capability`, asked once per build: kept here, in `memory`, under host, path, inode, size and time of each
+    binary."""
+    kept = memory / f"{await _stamp(shell, folder)}.json"
     try:
         return from_json(Capability, await asyncio.to_thread(kept.read_bytes), source=str(kept))
     except (OSError, RunUnreadable):
@@ -76,23 +76,23 @@ def demand(capability: Capability) -> Capability:
     return capability
 
 
-async def devices(shell: Shell, folder: Path) -> tuple[EngineDevice, ...]:
+async def devices(shell: Shell, folder: PurePath) -> tuple[EngineDevice, ...]:
     """The GPUs this engine sees, in its own order. The CPU is never among them."""
     return llama_build.devices((await ask(shell, folder, SERVER, "--list-devices")).stdout)
 
 
-async def worker_banner(shell: Shell, folder: Path) -> llama_build.Banner:
+async def worker_banner(shell: Shell, folder: PurePath) -> llama_build.Banner:
     """RPC protocol and devices of a worker, without opening a port."""
     return llama_build.banner((await ask(shell, folder, WORKER, "-H", NOWHERE)).stdout)
 
 
-async def present(shell: Shell, folder: Path) -> frozenset[str]:
+async def present(shell: Shell, folder: PurePath) -> frozenset[str]:
     """Which of llama.cpp's programs are in `folder`."""
-    heads = await together(shell.read(f"{folder}/{name}", most_bytes=1) for name in PROGRAMS)
-    return frozenset(name for name, head in zip(PROGRAMS, heads, strict=True) if head is not None)
+    there = await files.entries(shell, [f"{folder}/{name}" for name in PROGRAMS])
+    return frozenset(name for name in PROGRAMS if f"{folder}/{name}" in there)
 
 
-async def ask(shell: Shell, folder: Path, program: str, *arguments: str, within_s: float = WITHIN_S) -> Finished:
+async def ask(shell: Shell, folder: PurePath, program: str, *arguments: str, within_s: float = WITHIN_S) -> Finished:
     """Run one program of the engine to its end. Raises EngineUnfit when this host cannot execute it."""
     done = await shell.run([f"{folder}/{program}", *arguments], within_s=within_s, env=private(folder))
     if done.code in ILLEGAL_INSTRUCTION:
@@ -100,17 +100,17 @@ async def ask(shell: Shell, folder: Path, program: str, *arguments: str, within_
             f"{folder}/{program}: built for another CPU (illegal instruction on {shell.host})",
             hint="evener engine install",
         )
-    if done.code == CANNOT_LOAD:
+    if done.code == CANNOT_LOAD or (done.code == 1 and WRONG_LIBRARY in done.stderr):
         raise EngineUnfit(f"{folder}/{program}: {_last_line(done.stderr)}", hint="evener engine install")
     return done
 
 
-def private(folder: Path) -> dict[str, str]:
+def private(folder: PurePath) -> dict[str, str]:
     """llama.cpp reads ~/.config/llama.cpp/config.ini, which changes any option; here it finds none."""
     return {"XDG_CONFIG_HOME": str(folder / "no-config")}
 
 
-async def _flags(shell: Shell, folder: Path, program: str, programs: frozenset[str]) -> frozenset[str]:
+async def _flags(shell: Shell, folder: PurePath, program: str, programs: frozenset[str]) -> frozenset[str]:
     if program not in programs:
         return frozenset()
     said = await ask(shell, folder, program, "--help")
@@ -124,15 +124,10 @@ def _remember(kept: Path, text: str) -> None:
     fresh.replace(kept)
 
 
-def _stamp(folder: Path) -> str:
+async def _stamp(shell: Shell, folder: PurePath) -> str:
     """A digest of where the binaries are, how large and how old; a missing one counts as missing."""
-    marks = [str(folder.absolute())]
-    for name in PROGRAMS:
-        try:
-            stat = (folder / name).stat()
-            marks.append(f"{name} {stat.st_size} {stat.st_mtime_ns}")
-        except OSError:
-            marks.append(f"{name} -")
+    there = await files.entries(shell, [f"{folder}/{name}" for name in PROGRAMS])
+    marks = [shell.host, str(folder), *(f"{e.path} {e.inode} {e.bytes} {e.modified_s}" for e in there.values())]
     return hashlib.sha256("\n".join(marks).encode()).hexdigest()[:16]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evener.engine.host import Gpu, HostFacts
+from evener.engine.release import official
+from evener.engine.source import PIN
 from evener.errors import EngineError
 from evener.records.capability import Backend
 
@@ -20,7 +22,6 @@ CUDA_COST = (
     "the CUDA toolkit (3 GB to download, 6 GB on disk), then about 20 to 60 minutes on 2 to 8 cores; the fastest"
 )
 ROCM_COST = "ROCm with hipcc (several GB), then about 20 to 60 minutes on 2 to 8 cores; the fastest"
-ARCHIVE = "or unpack an official Vulkan release archive of llama.cpp (about 50 MB) and set EVENER_ENGINE to its folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +33,18 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def choose(facts: HostFacts, *, asked: Backend | None = None) -> Choice:
-    """The backend to build. Raises EngineError where the host lacks what it takes, with every way out and its price."""
+def choose(facts: HostFacts, *, asked: Backend | None = None, architectures: frozenset[str] = frozenset()) -> Choice:
+    """The backend to build. `architectures` are the compute capabilities of the rig's other NVIDIA GPUs.
+
+    Raises EngineError where the host lacks what it takes, with every way out and its price.
+    """
     if asked is not None:
-        return _asked(facts, asked)
+        return _asked(facts, asked, architectures)
     if facts.system == "Darwin":
         return _metal(facts)
     nvidia, amd, intel = (_of(facts, vendor) for vendor in ("nvidia", "amd", "intel"))
     if nvidia:
-        return _cuda(facts)
+        return _cuda(facts, architectures)
     if amd:
         return _rocm(facts)
     toolkit = ("nvcc was found and no NVIDIA GPU: building for the CPU",) if "nvcc" in facts.tools else ()
@@ -48,17 +52,19 @@ def choose(facts: HostFacts, *, asked: Backend | None = None) -> Choice:
     return Choice(backend="cpu", notes=toolkit + unused)
 
 
-def _asked(facts: HostFacts, asked: Backend) -> Choice:
+def _asked(facts: HostFacts, asked: Backend, architectures: frozenset[str]) -> Choice:
     if asked == "cpu":
         idle = _names(facts.gpus)
         off = ("-DGGML_METAL=OFF",) if facts.system == "Darwin" else ()
         return Choice(
             backend="cpu", flags=off, notes=(f"built for the CPU as asked: {idle} will not be used",) if idle else ()
         )
-    return {"cuda": _cuda, "rocm": _rocm, "vulkan": _vulkan, "metal": _metal}[asked](facts)
+    if asked == "cuda":
+        return _cuda(facts, architectures)
+    return {"rocm": _rocm, "vulkan": _vulkan, "metal": _metal}[asked](facts)
 
 
-def _cuda(facts: HostFacts) -> Choice:
+def _cuda(facts: HostFacts, others: frozenset[str]) -> Choice:
     gpus = _of(facts, "nvidia")
     if not gpus:
         raise EngineError("no NVIDIA GPU here to build for", hint="evener engine install --backend cpu")
@@ -70,18 +76,21 @@ def _cuda(facts: HostFacts) -> Choice:
     if "nvcc" not in facts.tools:
         raise EngineError(
             f"{_names(gpus)}: the NVIDIA driver is here, the CUDA toolkit (nvcc) is not",
-            hint=_ways_out("cuda", CUDA_COST),
+            hint=_ways_out(facts, "cuda", CUDA_COST),
         )
-    architectures = sorted({gpu.architecture for gpu in gpus if gpu.architecture})
-    too_new = [a for a in architectures if facts.nvcc_architectures and a not in facts.nvcc_architectures]
-    if too_new:
+    own = {gpu.architecture for gpu in gpus if gpu.architecture}
+    known = facts.nvcc_architectures
+    if too_new := sorted(own - known) if known else []:
         raise EngineError(
             f"{facts.tools['nvcc']} cannot build for compute capability {', '.join(too_new)} ({_names(gpus)})",
             hint="install a CUDA toolkit that knows it (12.8 or newer for 12.0), or choose --backend vulkan",
         )
-    targets = ";".join(a.replace(".", "") for a in architectures) or "native"
+    left_out = sorted(others - own - known) if known else []
+    union = sorted(own | others - set(left_out)) if own else []  # a driver too old to say: whatever is here
+    targets = ";".join(a.replace(".", "") for a in union) or "native"
     flags = (f"-DCMAKE_CUDA_COMPILER={facts.tools['nvcc']}", f"-DCMAKE_CUDA_ARCHITECTURES={targets}")
-    return Choice(backend="cuda", flags=("-DGGML_CUDA=ON", *flags))
+    note = f"this nvcc cannot build for {', '.join(left_out)}, which another host of the rig has"
+    return Choice(backend="cuda", flags=("-DGGML_CUDA=ON", *flags), notes=(note,) if left_out else ())
 
 
 def _rocm(facts: HostFacts) -> Choice:
@@ -90,7 +99,9 @@ def _rocm(facts: HostFacts) -> Choice:
         raise EngineError("no AMD GPU here to build for", hint="evener engine install --backend cpu")
     targets = sorted({gpu.architecture for gpu in gpus if gpu.architecture})
     if "hipcc" not in facts.tools or not targets:
-        raise EngineError(f"{_names(gpus)}: ROCm (hipcc, rocminfo) is not here", hint=_ways_out("rocm", ROCM_COST))
+        raise EngineError(
+            f"{_names(gpus)}: ROCm (hipcc, rocminfo) is not here", hint=_ways_out(facts, "rocm", ROCM_COST)
+        )
     return Choice(backend="rocm", flags=("-DGGML_HIP=ON", f"-DGPU_TARGETS={';'.join(targets)}"))
 
 
@@ -98,7 +109,7 @@ def _vulkan(facts: HostFacts) -> Choice:
     if "glslc" not in facts.tools:
         raise EngineError(
             "a Vulkan build needs glslc, the Vulkan headers and the SPIR-V headers",
-            hint=f"{_install(facts, VULKAN_PACKAGES)}; {ARCHIVE}",
+            hint="; or ".join([_install(facts, VULKAN_PACKAGES), *_archive(facts, "vulkan")]),
         )
     return Choice(backend="vulkan", flags=("-DGGML_VULKAN=ON",))
 
@@ -109,11 +120,25 @@ def _metal(facts: HostFacts) -> Choice:
     return Choice(backend="metal", flags=("-DGGML_METAL=ON",))
 
 
-def _ways_out(backend: Backend, cost: str) -> str:
-    return (
-        f"choose: (1) --backend {backend}: needs {cost}; (2) --backend vulkan: needs {VULKAN_COST}, {ARCHIVE}; "
-        f"(3) --backend cpu: {CPU_COST}, and the GPU stays idle"
-    )
+def _ways_out(facts: HostFacts, backend: Backend, cost: str) -> str:
+    ways = [
+        *_archive(facts, backend),
+        *_archive(facts, "vulkan"),
+        f"--backend {backend}: needs {cost}",
+        f"--backend vulkan: needs {VULKAN_COST}",
+        f"--backend cpu: {CPU_COST}, and the GPU stays idle",
+    ]
+    return "choose: " + "; ".join(f"({number}) {way}" for number, way in enumerate(ways, 1))
+
+
+def _archive(facts: HostFacts, backend: Backend) -> list[str]:
+    """An official release archive, where there is one for this system and machine, and the command that fetches it."""
+    try:
+        urls = official(backend, system=facts.system, machine=facts.machine, build=PIN.build)
+    except EngineError:
+        return []
+    command = f"evener engine install --backend {backend} --from official"
+    return [f"{command}: the release archive, nothing to build ({' and '.join(urls)})"]
 
 
 def _of(facts: HostFacts, vendor: str) -> tuple[Gpu, ...]:

@@ -1,4 +1,4 @@
-"""One install at a time. The lock is the kernel's: it goes with the process that holds it, whichever way that ends."""
+"""One install at a time and host. The lock is the kernel's: it goes with the process that holds it, anyhow."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evener.errors import HostBusy
 
 
 @contextmanager
-def install_lock(folder: Path) -> Iterator[None]:
-    """Hold `folder`/install.lock. Raises HostBusy with the pid of the holder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "install.lock").open("a+") as file:
+def install_lock(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, one per host. Raises HostBusy with the pid of the holder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

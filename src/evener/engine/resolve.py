@@ -1,37 +1,45 @@
-"""Which engine is used on this machine, and why: what the user names, then our cache, then PATH. It builds nothing."""
+"""Which engine is used on a host, and why: what the user names, then our cache, then PATH. It builds nothing."""
 
 from __future__ import annotations
 
-import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import PurePosixPath
 
+from evener import files
 from evener.codec import from_json
 from evener.dialects.llama_build import PROGRAMS, SERVER
-from evener.engine.capability import present
 from evener.errors import EngineMissing, RunUnreadable
 from evener.ports import Shell
-from evener.records.capability import Built, EngineSource, FoundEngine
+from evener.records.capability import ANY_CPU, Built, EngineSource, FoundEngine
+
+_MARKS = (
+    """for f in "$1"/*/engine.json; do [ -f "$f" ] && { echo "mark=${f%/engine.json}"; cat "$f"; echo; }; done; :"""
+)
+
+_FOLDER = 'if [ -f "$1" ]; then cd -- "$(dirname -- "$1")"; else cd -- "$1"; fi 2>/dev/null && pwd; :'
 
 INSTALL_HINT = "evener engine install (a CPU build takes 3 to 11 minutes on 2 cores and 1 GB of disk while it builds)"
 
 
 async def found(
-    shell: Shell, *, asked: str | None, environ: Mapping[str, str], engines: Path, cpu: str
+    shell: Shell, *, asked: str | None, environ: Mapping[str, str], engines: str, cpu: str
 ) -> tuple[FoundEngine, ...]:
     """Every engine in sight, in the order of preference, the one to use marked. `cpu` is this host's digest.
 
-    An engine that the user named and that is not there stays in the list, unused, and hides those after it: a wish
-    that cannot be met is never replaced by something else.
+    `engines` is the cache's folder on that host, `environ` what its user has set. An engine that the user named and
+    that is not there stays in the list, unused, and hides those after it: a wish that cannot be met is never replaced
+    by something else.
     """
     candidates: list[FoundEngine] = []
-    for source, wish in (("argument", asked), ("EVENER_ENGINE", environ.get("EVENER_ENGINE"))):
-        if wish:
-            candidates.append(await _named(shell, wish, "argument" if source == "argument" else "EVENER_ENGINE"))
-    candidates += await asyncio.to_thread(cached, engines, cpu=cpu)
+    if asked:
+        candidates.append(await _named(shell, asked, "argument"))
+    if wish := environ.get("EVENER_ENGINE"):
+        candidates.append(await _named(shell, wish, "EVENER_ENGINE"))
+    candidates += await cached(shell, engines, cpu=cpu)
     if server := await shell.which(SERVER):
-        candidates.append(_engine(Path(server).parent, "PATH", usable=True, why="on PATH"))
+        candidates.append(await _engine(shell, str(PurePosixPath(server).parent), "PATH", usable=True, why="on PATH"))
     return mark_used(tuple(candidates))
 
 
@@ -52,59 +60,76 @@ def demand(candidates: tuple[FoundEngine, ...]) -> FoundEngine:
             return engine
         if engine.source in ("argument", "EVENER_ENGINE"):
             raise EngineMissing(f"{engine.folder} ({engine.source}): {engine.why}", hint=INSTALL_HINT)
-    unfit = "; ".join(f"{Path(engine.folder).name}: {engine.why}" for engine in candidates)
+    unfit = "; ".join(f"{PurePosixPath(engine.folder).name}: {engine.why}" for engine in candidates)
     raise EngineMissing(f"no llama.cpp engine for this machine{f' ({unfit})' if unfit else ''}", hint=INSTALL_HINT)
 
 
-def cached(engines: Path, *, cpu: str) -> list[FoundEngine]:
-    """Engines of our cache, those for this CPU first, newest first. Blocking; a folder without a good engine.json is
-    no engine."""
-    builds = [(folder, built) for folder in sorted(engines.glob("[!.]*")) if (built := read_built(folder)) is not None]
-    builds.sort(key=lambda pair: (pair[1].cpu == cpu, pair[1].built_at), reverse=True)
+async def cached(shell: Shell, engines: str, *, cpu: str) -> list[FoundEngine]:
+    """Engines of our cache, those for this CPU first, newest first. A folder without a good engine.json is none."""
+    said = (await files.sh(shell, _MARKS, engines)).stdout
+    marks = re.findall(r"^mark=(.+)\n((?:(?!mark=).*\n)*)", said, re.MULTILINE)
+    builds = [(folder, built) for folder, text in marks if (built := read_built(text, folder)) is not None]
+    builds.sort(key=lambda pair: (runs_on(pair[1], cpu), pair[1].built_at), reverse=True)
     return [
-        _engine(
+        await _engine(
+            shell,
             folder,
             "cache",
-            usable=built.cpu == cpu,
-            why=f"built here for {built.backend}" if built.cpu == cpu else "built for another CPU",
+            usable=runs_on(built, cpu),
+            why=_origin(built) if runs_on(built, cpu) else "built for another CPU",
             built=built,
         )
         for folder, built in builds
     ]
 
 
-def read_built(folder: Path) -> Built | None:
+def runs_on(built: Built, cpu: str) -> bool:
+    """Whether a build was proved on a processor of this digest, or asks for none."""
+    return built.cpu in (cpu, ANY_CPU)
+
+
+async def built_in(shell: Shell, folder: str) -> Built | None:
     """The engine.json of a folder; None when there is none that can be read."""
-    mark = folder / "engine.json"
+    text = await shell.read(f"{folder}/engine.json")
+    return None if text is None else read_built(text, folder)
+
+
+def read_built(text: str | bytes, folder: str) -> Built | None:
     try:
-        return from_json(Built, mark.read_bytes(), source=str(mark))
-    except (OSError, RunUnreadable):
+        return from_json(Built, text, source=f"{folder}/engine.json")
+    except RunUnreadable:
         return None
 
 
-def size_bytes(folder: Path) -> int | None:
+async def size_bytes(shell: Shell, folder: str) -> int | None:
     """What llama.cpp's programs in a folder take on disk; None when there are none."""
-    return sum((folder / name).stat().st_size for name in PROGRAMS if (folder / name).is_file()) or None
+    there = await files.entries(shell, [f"{folder}/{name}" for name in PROGRAMS])
+    return sum(entry.bytes for entry in there.values()) or None
+
+
+def _origin(built: Built) -> str:
+    return f"official release for {built.backend}" if built.cpu == ANY_CPU else f"built for {built.backend}"
 
 
 async def _named(shell: Shell, wish: str, source: EngineSource) -> FoundEngine:
-    folder = await asyncio.to_thread(_folder_meant, wish)
-    there = SERVER in await present(shell, folder)
-    return _engine(folder, source, usable=there, why=f"named by {source}" if there else f"no {SERVER} in it")
-
-
-def _folder_meant(wish: str) -> Path:
     """The user may name the folder or a program in it."""
-    path = Path(wish).expanduser().absolute()
-    return path.parent if path.is_file() else path
+    path = await files.expanded(shell, wish)
+    said = await files.must(shell, _FOLDER, path, what=f"look at {path}")
+    folder = said.strip() or path
+    there = f"{folder}/{SERVER}" in await files.entries(shell, [f"{folder}/{SERVER}"])
+    return await _engine(
+        shell, folder, source, usable=there, why=f"named by {source}" if there else f"no {SERVER} in it"
+    )
 
 
-def _engine(folder: Path, source: EngineSource, *, usable: bool, why: str, built: Built | None = None) -> FoundEngine:
+async def _engine(
+    shell: Shell, folder: str, source: EngineSource, *, usable: bool, why: str, built: Built | None = None
+) -> FoundEngine:
     return FoundEngine(
-        folder=str(folder),
+        folder=folder,
         source=source,
         used=usable,
         why=why,
-        bytes=size_bytes(folder),
-        built=built or read_built(folder),
+        bytes=await size_bytes(shell, folder),
+        built=built or await built_in(shell, folder),
     )

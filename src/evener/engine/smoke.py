@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import PurePath
 
+from evener import files
 from evener.dialects import llama_build
 from evener.dialects.llama_build import BENCH, BenchRow
 from evener.engine.capability import ask, capability, devices
@@ -15,10 +15,11 @@ from evener.errors import EngineUnfit
 from evener.ports import Shell
 from evener.records.capability import EngineCheck, EngineDevice
 
+_OWN_FOLDER = 'd=$(mktemp -d "${TMPDIR:-/tmp}/evener-XXXXXX") && cat >"$d/tiny.gguf" && echo "$d"'
 WITHIN_S = 900.0  # a large model may be read from a slow disk
 
 
-async def check(shell: Shell, folder: Path, *, gpus: Sequence[Gpu], model: Path | None = None) -> EngineCheck:
+async def check(shell: Shell, folder: PurePath, *, gpus: Sequence[Gpu], model: str | None = None) -> EngineCheck:
     """Version, flags, one token (of `model`, else of a tiny one of ours), devices against the driver's `gpus`.
 
     Raises EngineMissing or EngineUnfit when it cannot run at all; everything else is a problem in the answer.
@@ -42,18 +43,19 @@ async def check(shell: Shell, folder: Path, *, gpus: Sequence[Gpu], model: Path 
     )
 
 
-async def generate_one(shell: Shell, folder: Path, *, model: Path | None = None) -> BenchRow:
-    """Generate one token with llama-bench. Raises EngineUnfit when none comes."""
+async def generate_one(shell: Shell, folder: PurePath, *, model: str | None = None) -> BenchRow:
+    """Generate one token with llama-bench, of `model`, a path on that host. Raises EngineUnfit when none comes."""
     if model is not None:
         return await _bench(shell, folder, model)
-    with tempfile.TemporaryDirectory(prefix="evener-") as own:
-        tiny = Path(own) / "tiny.gguf"
-        tiny.write_bytes(tiny_model())
-        return await _bench(shell, folder, tiny)
+    own = (await files.must(shell, _OWN_FOLDER, stdin=tiny_model(), what="write a tiny model")).strip()
+    try:
+        return await _bench(shell, folder, f"{own}/tiny.gguf")
+    finally:
+        await files.remove(shell, own)
 
 
-async def _bench(shell: Shell, folder: Path, model: Path) -> BenchRow:
-    arguments = ("-m", str(model), "-p", "0", "-n", "1", "-r", "1", "-o", "json")
+async def _bench(shell: Shell, folder: PurePath, model: str) -> BenchRow:
+    arguments = ("-m", model, "-p", "0", "-n", "1", "-r", "1", "-o", "json")
     done = await ask(shell, folder, BENCH, *arguments, within_s=WITHIN_S)
     row = llama_build.bench_row(done.stdout)
     if done.code != 0 or row is None:

@@ -7,10 +7,9 @@ import hashlib
 import os
 import shutil
 import sys
-import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from evener.dialects import pip
@@ -32,6 +31,11 @@ class Pin:
     @property
     def file_name(self) -> str:
         return f"{self.project.replace('-', '_')}-{self.version}.tar.gz"
+
+    @property
+    def folder(self) -> str:
+        """llama.cpp's own source inside the archive."""
+        return f"{self.file_name.removesuffix('.tar.gz')}/llama.cpp"
 
     @property
     def commit(self) -> str:
@@ -116,41 +120,3 @@ def _keep(arrived: Path, kept: Path, *, move: bool) -> None:
     copy = kept.with_name(f".{kept.name}.{os.getpid()}")
     shutil.copyfile(arrived, copy)
     copy.replace(kept)
-
-
-def unpack(archive: Path, into: Path) -> None:
-    """Put the plain files of the archive's `llama.cpp/` at `into`, all of them or nothing.
-
-    Blocking. Raises EngineBuildFailed when the archive is not what it should be.
-    """
-    if into.is_dir():
-        return
-    partial = into.with_name(f"{into.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        with tarfile.open(archive) as tar:
-            for member, path in _wanted(tar):
-                _write(tar, member, partial / path)
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise EngineBuildFailed(f"cannot unpack {archive.name}: {error}") from error
-    if not (partial / "CMakeLists.txt").is_file():
-        raise EngineBuildFailed(f"{archive.name}: no llama.cpp/CMakeLists.txt inside")
-    partial.rename(into)
-
-
-def _wanted(tar: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePosixPath]]:
-    """Plain files below NAME/llama.cpp/, with their path from there. Links, and paths that climb, are left out."""
-    for member in tar:
-        parts = PurePosixPath(member.name).parts
-        if member.isfile() and len(parts) > 2 and parts[1] == "llama.cpp" and ".." not in parts:
-            yield member, PurePosixPath(*parts[2:])
-
-
-def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    # By hand and not with extractall: its safe filter is missing from the 3.11 of some long-lived distributions.
-    content = tar.extractfile(member)
-    assert content is not None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with content, path.open("wb") as file:
-        shutil.copyfileobj(content, file)
-    path.chmod(0o755 if member.mode & 0o100 else 0o644)

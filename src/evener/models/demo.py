@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evener.dialects import pip
 from evener.errors import FetchFailed
-from evener.models.fetch import file_sha256
+from evener.fetching import file_sha256
 from evener.models.shelf import DEMO_FILE
 from evener.ports import Report, Shell
 from evener.records.events import Progress

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 Backend = Literal["cpu", "cuda", "vulkan", "rocm", "metal"]
+ANY_CPU: Final = "any"  # `Built.cpu` of a build that asks at run time what the processor can do
 EngineSource = Literal["argument", "EVENER_ENGINE", "cache", "PATH"]
 
 
@@ -24,19 +25,20 @@ class EngineDevice:
 class Built:
     """`engine.json`: how an engine in our cache was built.
 
-    `commit` is our own mark, the first digits of the source archive's hash: the archive carries no git commit.
-    `cpu` is a digest of the CPU's model and instruction sets, since the build uses everything this CPU has.
+    `commit` of a build of our own is our mark, the first digits of the source archive's hash: that carries no git
+    commit. `cpu` is a digest of the model and instruction sets of the CPU it was proved on, since a build may use
+    everything that its CPU has; "any" for an official release. `key` stays the same wherever the engine is pushed to.
     """
 
     key: str
-    build: int
-    commit: str
+    build: int | None
+    commit: str | None
     backend: Backend
     flags: tuple[str, ...]
     cpu: str
     compiler: str | None
     protocol: str | None
-    source_sha256: str
+    source_sha256: str | None  # of the archive it came from; None for an engine that the user brought
     built_at: datetime
 
 
@@ -103,3 +105,44 @@ class Installed:
     took_s: float
     check: EngineCheck
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEngine:
+    """The engine of one host of a rig. `check` is None where there is none, or none that works: `fault` says why.
+
+    Both are None for a host whose workers somebody else starts.
+    """
+
+    host: str
+    folder: str | None = None
+    backend: Backend | None = None  # what it was built for; None for an engine that nobody described
+    source_sha256: str | None = None  # of the archive it came from; null where nobody wrote it down
+    check: EngineCheck | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFound:
+    """Somebody who listens in a host's range of RPC ports, or on an endpoint of the rig file.
+
+    `protocol` is None where no worker answered; `answer` says what did. `pid` and `path` are None where we may not look.
+    """
+
+    host: str
+    endpoint: str
+    answer: str
+    protocol: str | None = None
+    pid: int | None = None
+    path: str | None = None  # the binary that runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RigEngines:
+    """The answer of `evener engine check` for a rig: the head first. `problems` forbid a load, `notes` do not."""
+
+    hosts: tuple[HostEngine, ...]
+    workers: tuple[WorkerFound, ...]
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    ok: bool = True  # no problems

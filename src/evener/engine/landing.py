@@ -1,0 +1,96 @@
+"""Give an engine its name in a host's cache: all of it under another name first, proved there, then one rename."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from evener import files
+from evener.codec import to_json
+from evener.dialects.llama_build import PROGRAMS, WORKER
+from evener.errors import EngineBuildFailed, HostError
+from evener.ports import Report, Shell
+from evener.records.capability import Built, Capability
+from evener.together import to_the_end
+
+SPARE_BYTES = 64 << 20  # left free beside what lands
+_COPY = """cd -- "$1" || exit 1; into=$2; shift 2
+for f; do [ -f "$f" ] || { echo "left no $f" >&2; exit 3; }; done
+cp -p -- "$@" "$into"/"""
+NOTHING_THERE = 3
+
+Prove = Callable[[str], Awaitable[Capability]]
+
+
+@asynccontextmanager
+async def landing(shell: Shell, engines: str, built: Built, prove: Prove) -> AsyncIterator[str]:
+    """A folder to fill. When the block ends well it is proved, marked and named `engines`/KEY; else it is removed.
+
+    A crash leaves a folder whose name starts with a dot, which nobody takes for an engine.
+    """
+    folder = f"{engines}/.landing-{built.key}"
+    await files.remove(shell, folder)  # left by a crash
+    try:
+        await files.make_folder(shell, folder)
+        yield folder
+        able = await prove(folder)
+        mark = replace(built, compiler=able.compiler, protocol=able.protocol)
+        await files.write(shell, f"{folder}/engine.json", (to_json(mark, indent=2) + "\n").encode())
+        await files.rename(shell, folder, f"{engines}/{built.key}")
+    except BaseException:
+        await to_the_end(_removed(shell, folder))
+        raise
+
+
+async def _removed(shell: Shell, folder: str) -> None:
+    """Best effort: a host that cannot be reached any more keeps a folder that the next landing removes."""
+    try:
+        await files.remove(shell, folder)
+    except HostError:
+        return
+
+
+async def copy_programs(shell: Shell, built_in: str, folder: str) -> None:
+    """Copy a build's programs, on its own host. Raises EngineBuildFailed when one is missing."""
+    done = await files.sh(shell, _COPY, built_in, folder, *PROGRAMS, within_s=300)
+    if done.code == NOTHING_THERE:
+        raise EngineBuildFailed(f"the build ended well and {done.stderr.strip()}", hint="evener engine install, again")
+    if done.code != 0:
+        raise EngineBuildFailed(f"{shell.host}: cannot copy the programs to {folder}: {done.stderr.strip()}")
+
+
+async def carry(
+    shell: Shell, source: Path, folder: str, *, report: Report, look: Callable[[], Awaitable[object]]
+) -> None:
+    """Send the files of `source`, a folder here, to `folder` on the shell's host.
+
+    Libraries first, then the worker, small and soon there; `look` may then refuse before the large rest is sent.
+    """
+    names, links = engine_files(source)
+    whole = sum((source / name).stat().st_size for name in names)
+    await files.demand_room(shell, folder, needed_bytes=whole + SPARE_BYTES, what="the engine")
+    sent = 0
+    for name in names:
+        await files.send(shell, source / name, f"{folder}/{name}", what="send", report=report, before=sent, of=whole)
+        await files.must(shell, 'chmod 755 "$1"', f"{folder}/{name}", what=f"make {name} a program")
+        sent += (source / name).stat().st_size
+        if name == WORKER:
+            for link, target in links:
+                await files.must(shell, 'ln -sf -- "$2" "$1"', f"{folder}/{link}", target, what=f"link {link}")
+            await look()
+
+
+def engine_files(folder: Path) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """What makes up an engine: files in the order of sending, and links (name, target), all of one folder."""
+    found = [path for path in folder.iterdir() if path.name in PROGRAMS or is_library(path.name)]
+    links = tuple((path.name, path.readlink().name) for path in found if path.is_symlink())
+    plain = [path.name for path in found if not path.is_symlink()]
+    order = sorted(plain, key=lambda name: (not is_library(name), name != WORKER, name))
+    return tuple(order), links
+
+
+def is_library(name: str) -> bool:
+    """libllama.so, libggml-cpu-haswell.so.0.9, libggml.dylib; and Metal's shaders, which lie beside them."""
+    return name.endswith((".so", ".dylib", ".metal", ".metallib")) or ".so." in name
