@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from evener.cli.first_screen import next_command, screen
-from evener.cli.scan_view import age, memory_bar, scan_view
+from evener.cli.scan_view import memory_bar, scan_view
+from evener.cli.words import age
 from evener.records.card import Card, Holder
 from evener.records.rig import CardRules, Host, Link, Resident, Rig
 from evener.scan.take import Door

@@ -8,7 +8,8 @@ from pathlib import Path
 from evener.dialects.nvidia_smi import parse_gpus
 from evener.records.card import Card, HostSeen
 from evener.records.rig import Host, Rig
-from evener.scan.order import device_order, disagreements, name_devices
+from evener.scan.names import disagreements, name_devices
+from evener.scan.order import device_order
 from tests import case_one
 
 CASE_4 = Path(__file__).parents[1] / "captures" / "nvidia_smi" / "case4.csv"

@@ -82,8 +82,8 @@ async def test_hosts_that_cannot_be_asked_are_shown_with_the_reason() -> None:
     scan = await take(rig, {"here": Door(shell=fake_linux("here"))}, now=case_one.NOON)
     assert [host.fault for host in scan.hosts] == [
         None,
-        "ssh hosts are not scanned yet",
-        "an endpoint's host cannot be looked into: no holders, no verification",
+        "nobody has a door to this host",
+        "10.0.0.3:50052: not asked",
         "stated, not scanned",
     ]
     assert [(c.name, c.total_bytes) for c in scan.hosts[3].cards] == [("RTX 5080", None)]

@@ -13,16 +13,21 @@ from typing import Any
 from evener import config, state
 from evener.api import engines
 from evener.dialects import proc_net
-from evener.edges import deployments
+from evener.edges import deployments, measured
 from evener.edges.local_shell import LocalShell
+from evener.edges.rpc_probe import RpcProbe
 from evener.engine import capability
 from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError
+from evener.launch.bring_up import foreign_endpoints
 from evener.ports import Shell
 from evener.records import rig as records
 from evener.records.card import EngineSeen, Scan
 from evener.records.deployment import Deployment
+from evener.records.link import LinkMeasured
+from evener.scan.endpoints import Visited, visit
 from evener.scan.first_rig import first_rig
-from evener.scan.take import Door, take
+from evener.scan.paths import ends
+from evener.scan.take import Door, Known, take
 
 WITHIN_S = 10.0
 
@@ -33,6 +38,7 @@ class Rig:
     def __init__(self, record: records.Rig) -> None:
         self.record = record
         self._doors: dict[str, Door] = {}
+        self._visits: dict[str, Visited] | None = None
 
     @classmethod
     def open(cls, path: str | None = None) -> Rig:
@@ -48,7 +54,25 @@ class Rig:
         for host in self.record.hosts:
             if host.connection == "local" and host.name not in self._doors:
                 self._doors[host.name] = await _door(host, within_s)
-        return await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s)
+        known = Known(
+            visits=await self._visited(within_s),
+            pasted=measured.pasted(host.name for host in self.record.hosts),
+            links=self.measured_links(),
+        )
+        return await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s, known=known)
+
+    async def _visited(self, within_s: float) -> dict[str, Visited]:
+        """Endpoints are visited once: a later scan may look on while one of them serves, and a visit would queue."""
+        if self._visits is None:
+            serving = {e: d.name for d in self.deployments() for e in foreign_endpoints(d.candidate)}
+            self._visits = await visit(self.record, RpcProbe(), in_use=serving, within_s=within_s)
+        return self._visits
+
+    def measured_links(self) -> tuple[LinkMeasured, ...]:
+        """The last measurement of each link whose addresses are still what they were."""
+        now = {link.name: ends(self.record, link) for link in self.record.links}
+        known = measured.links((link.name, link.between) for link in self.record.links)
+        return tuple(m for m in known if m.addresses == (now[m.name].near.address, now[m.name].far.address))
 
     def shells(self) -> dict[str, Shell]:
         """A door to each host that commands can be run on."""
@@ -61,13 +85,16 @@ class Rig:
         """
         free: dict[str, int] = {}
         for host in self.record.hosts:
-            table = await shell.read("/proc/net/tcp") if (shell := self.shells().get(host.name)) else None
-            heard = proc_net.listening((table or b"").decode())
-            address = host.address or "127.0.0.1"
-            ports = (p for p in range(host.ports[0], host.ports[1] + 1) if not proc_net.is_taken(heard, address, p))
-            if (port := next(ports, None)) is not None:
-                free[host.name] = port
+            if ports := await self.ports_free_on(host):
+                free[host.name] = ports[0]
         return free
+
+    async def ports_free_on(self, host: records.Host) -> list[int]:
+        """The ports of `host`'s range that nobody listens on, as far as it can be asked."""
+        table = await shell.read("/proc/net/tcp") if (shell := self.shells().get(host.name)) else None
+        heard = proc_net.listening((table or b"").decode())
+        address = host.address or "127.0.0.1"
+        return [p for p in range(host.ports[0], host.ports[1] + 1) if not proc_net.is_taken(heard, address, p)]
 
     def deployments(self) -> tuple[Deployment, ...]:
         """What is running now: deployments whose supervisor lives."""
@@ -122,6 +149,7 @@ async def _engine(shell: LocalShell, asked: str | None, within_s: float) -> tupl
         protocol=able.protocol,
         backends=(*dict.fromkeys(name.rstrip("0123456789") for name in names), "CPU"),
         devices=names,
+        listed=devices,
     ), None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evener.cli.scan_view import headline, held_lines, link_lines, order_view
+from evener.cli.link_view import link_lines
+from evener.cli.scan_view import headline, held_lines, order_view
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
 from evener.records.rig import Rig
@@ -35,7 +36,7 @@ def screen(rig: Rig, scan: Scan, deployments: Sequence[Deployment]) -> Group:
         Text("Memory held", style="bold"),
         *(held or [Text("  by nobody worth a line")]),
         *_faults(scan),
-        *link_lines(rig),
+        *link_lines(rig, scan, briefly=True),
         "",
         *_running(deployments),
         "",

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evener.cli.options import RigFile
+from evener.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evener.api.rig import Rig
+
+LINKS = "Measure every link of the rig first. This sends data over each for about 5 s; nothing may be deployed."
+PASTE = "Take in what nvidia-smi printed on HOST (standard input, or --from), for a host that cannot be asked."
 
 
 def scan(
     rig: RigFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scan as JSON.")] = False,
+    links: Annotated[bool, typer.Option("--links", help=LINKS)] = False,
+    paste: Annotated[str | None, typer.Option("--paste", metavar="HOST", help=PASTE)] = None,
+    source: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="With --paste: read FILE.")] = None,
     init: Annotated[bool, typer.Option("--init", help="Write a first rig.toml for this machine.")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --init: replace the file.")] = False,
 ) -> None:
@@ -26,8 +38,39 @@ def scan(
     from evener.cli.scan_view import scan_view
 
     opened = rigs.Rig.open(rig)
+    if paste is not None:
+        _take_in(opened, paste, source)
+    if links:
+        _measure_links(opened)
     seen = run_async(opened.scan())
     if as_json:
         show_json(seen)
     else:
         out.print(scan_view(opened.record, seen, width=out.width))
+
+
+def _take_in(opened: Rig, host: str, source: Path | None) -> None:
+    from evener.api.links import paste
+    from evener.cli.console import err
+
+    pasted = paste(opened, host, _text(source))
+    names = ", ".join(card.name for card in pasted.cards)
+    err.print(f"{host}: taken in as pasted: {names}", markup=False, soft_wrap=True)
+
+
+def _text(source: Path | None) -> str:
+    if source is None:
+        return sys.stdin.read()
+    try:
+        return source.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConfigurationError(f"{source}: {error.strerror}") from None
+
+
+def _measure_links(opened: Rig) -> None:
+    from evener.api.links import measure
+    from evener.cli.console import err, progress_bar, run_async
+
+    err.print("Sending data over each link, about 5 s each.")
+    with progress_bar() as report:
+        run_async(measure(opened, report=report))

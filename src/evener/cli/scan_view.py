@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evener.cli.console import gib
+from evener.cli.link_view import link_lines
+from evener.cli.words import age, count
 from evener.records.card import Card, Device, Holder, HostSeen, Scan
-from evener.records.rig import Link, Rig
+from evener.records.rig import Rig
 
 NARROW = 100
 LEGEND = Text("█ held   ▓ held by nobody we can name   ▒ kept by the driver   ░ free", style="dim")
@@ -28,10 +30,10 @@ def scan_view(rig: Rig, scan: Scan, *, width: int) -> Group:
             _host_line(host, rig, scan),
             *(_indented(Text(line, style="dim")) for line in _host_details(host)),
         ]
-        parts += [_indented(part) for card in host.cards for part in _card(card, width=width)]
+        parts += [_indented(part) for card in host.cards for part in _card(card, scan, width=width)]
         if host.fault:
             parts.append(_indented(Text(f"! {host.fault}", style="yellow")))
-    return Group(*parts, "", LEGEND, "", order_view(rig, scan), *link_lines(rig))
+    return Group(*parts, "", LEGEND, "", order_view(rig, scan), *link_lines(rig, scan))
 
 
 def headline(rig: Rig) -> Text:
@@ -40,7 +42,7 @@ def headline(rig: Rig) -> Text:
             ("this machine alone", "bold"), ": there is no rig.toml (", ("evener scan --init", "cyan"), " writes one)"
         )
     links = len(rig.links)
-    return Text.assemble((rig.path, "bold"), f": {_count(len(rig.hosts), 'host')}, {_count(links, 'link')}")
+    return Text.assemble((rig.path, "bold"), f": {count(len(rig.hosts), 'host')}, {count(links, 'link')}")
 
 
 def order_view(rig: Rig, scan: Scan) -> Group:
@@ -63,12 +65,6 @@ def order_view(rig: Rig, scan: Scan) -> Group:
     return Group(Text("The engine's order of use", style="bold"), table, *_order_notes(rig, scan))
 
 
-def link_lines(rig: Rig) -> list[RenderableType]:
-    if not rig.links:
-        return []
-    return ["", Text("Links, as stated", style="bold"), *(_link(link) for link in rig.links)]
-
-
 def holder_text(holder: Holder) -> Text:
     """What matters first, so that a narrow terminal cuts the arguments and not the owner."""
     if holder.kind == "unattributed":
@@ -80,14 +76,6 @@ def holder_text(holder: Holder) -> Text:
         text.append(f" (resident {holder.resident}, declared)", style="green")
     text.append(" · " + " · ".join(fact for fact in facts if fact))
     return text.append(f" · {arguments}", style="dim") if arguments else text
-
-
-def age(seconds: float) -> str:
-    """ "40 s", "12 min", "3 h", "5 d": one unit is enough to tell yesterday's test from a neighbour at work."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _host_line(host: HostSeen, rig: Rig, scan: Scan) -> Text:
@@ -107,7 +95,7 @@ def _twin(host: HostSeen, scan: Scan) -> str | None:
 
 
 def _host_details(host: HostSeen) -> Iterator[str]:
-    cores = None if host.cores is None else f"{_count(host.cores, 'core')}, {_count(host.threads or 0, 'thread')}"
+    cores = None if host.cores is None else f"{count(host.cores, 'core')}, {count(host.threads or 0, 'thread')}"
     if host.cpu or cores:
         yield " · ".join(part for part in (host.system, host.cpu, cores) if part)
     if host.memory_total_bytes is not None:
@@ -120,7 +108,7 @@ def _host_details(host: HostSeen) -> Iterator[str]:
         yield "no engine (evener engine install)"
 
 
-def _card(card: Card, *, width: int) -> Iterator[RenderableType]:
+def _card(card: Card, scan: Scan, *, width: int) -> Iterator[RenderableType]:
     cells = 16 if width < NARROW else 32
     row = Table.grid(padding=(0, 2, 0, 0))
     row.add_column(no_wrap=True, overflow="ellipsis", width=max(12, width - cells - 32))
@@ -130,8 +118,12 @@ def _card(card: Card, *, width: int) -> Iterator[RenderableType]:
     row.add_row(name, memory_bar(card, cells=cells), _memory(card))
     yield row
     facts = [*_card_facts(card)]
+    if card.pasted_at is not None:
+        facts.append(f"pasted {age((scan.taken_at - card.pasted_at).total_seconds())} ago")
     if facts:
         yield _indented(Text(" · ".join(facts), style="dim"))
+    if card.note:
+        yield _indented(Text(card.note, style="dim"))
     yield from (_indented(line) for line in _holders(card))
 
 
@@ -162,9 +154,11 @@ def _memory(card: Card) -> str:
 def _card_facts(card: Card) -> Iterator[str]:
     if card.excluded:
         yield "left out"
-    if card.kind == "cpu" or card.kind == "unknown":
+    if card.endpoint:
+        yield f"{card.endpoint} {card.device} · RPC {card.protocol}"
+    elif card.kind == "cpu" or card.kind == "unknown":
         return
-    yield from (fact for fact in (card.device, card.bus_id) if fact)
+    yield from (fact for fact in (None if card.endpoint else card.device, card.bus_id) if fact)
     if card.driver:
         yield f"driver {card.driver}"
     if card.temperature_c is not None:
@@ -179,10 +173,13 @@ def _card_facts(card: Card) -> Iterator[str]:
 
 
 def _holders(card: Card) -> Iterator[RenderableType]:
-    if card.kind == "unknown":
+    if card.endpoint:
+        yield Text("somebody else's worker: no holders, no verification", style="yellow")
+    elif card.kind == "unknown":
         return
-    if card.holders is None:
+    elif card.holders is None:
         yield Text("held by: unknown, nobody could look", style="yellow")
+    if card.holders is None:
         return
     table = Table.grid(padding=(0, 1, 0, 0), expand=True)
     table.add_column(justify="right", width=8, no_wrap=True)
@@ -198,7 +195,10 @@ def _order_notes(rig: Rig, scan: Scan) -> Iterator[Text]:
         how = f"a worker on {last.host} serves its CPU" if last.endpoint else "the model stays on its CPU"
         yield Text(f"{last.host} has no GPU the engine can use: {how}.", style="dim")
     if any(device.card_id is None for device in scan.devices):
-        yield Text("An endpoint counts as one device here; more behind it would move those after it.", style="yellow")
+        yield Text(
+            "An endpoint that did not answer counts as one device; more behind it would move those after it.",
+            style="yellow",
+        )
     if len(scan.devices) > 1:
         yield Text("Values of `--tensor-split` go in this order; evener always names its devices.", style="dim")
 
@@ -206,17 +206,6 @@ def _order_notes(rig: Rig, scan: Scan) -> Iterator[Text]:
 def _card_of(scan: Scan, device: Device) -> Card | None:
     host = scan.host(device.host)
     return host.card(device.card_id) if host and device.card_id else None
-
-
-def _link(link: Link) -> Text:
-    facts = [
-        None if link.gbit_per_s is None else f"{link.gbit_per_s:g} Gbit/s",
-        None if link.rtt_us is None else f"{link.rtt_us:g} µs there and back",
-        f"assumed from {link.preset}" if link.preset else None,
-        "tunnelled" if link.tunnel else None,
-    ]
-    said = ", ".join(fact for fact in facts if fact) or "nothing stated"
-    return Text.assemble("  ", (link.name, "bold"), f"  {link.between[0]} - {link.between[1]}  {said}")
 
 
 def _indented(part: RenderableType) -> Padding:
@@ -230,10 +219,6 @@ def _short(name: str) -> str:
 
 def _ordinal(n: int) -> str:
     return f"{n}{'th' if 10 <= n % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def held_lines(hosts: Sequence[HostSeen], *, least_bytes: int = 256 << 20) -> Iterator[Text]:

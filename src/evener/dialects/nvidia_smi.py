@@ -19,7 +19,7 @@ GPU_FIELDS = (
 )  # fmt: skip
 APP_FIELDS = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
 # The GPU of these is a part of the processor and shares its memory; the driver reports no memory of its own for them.
-INTEGRATED = re.compile(r"\b(GB10|Orin|Thor|Xavier|Tegra)\b")
+INTEGRATED = re.compile(r"\b(GB10|N1X|Orin|Thor|Xavier|Tegra)\b")
 MIB = 1 << 20
 
 
@@ -50,9 +50,16 @@ def refused_field(answer: str) -> str | None:
     return found[1] if found else None
 
 
-def parse_gpus(text: str) -> tuple[Card, ...]:
-    """Cards in the order of the answer, holders and offer still unknown. A row without UUID and bus id is no card."""
-    return tuple(_card(row) for row in _rows(text, free_text="name") if row.get("uuid") or row.get("pci.bus_id"))
+def parse_gpus(text: str, *, keyed: bool = True) -> tuple[Card, ...]:
+    """Cards in the order of the answer, holders and offer still unknown.
+
+    A row without UUID and bus id is no card, unless `keyed` is False: then one with a name and memory is.
+    """
+    return tuple(
+        _card(row)
+        for row in _rows(text, free_text="name")
+        if row.get("uuid") or row.get("pci.bus_id") or (not keyed and row.get("name") and row.get("memory.total"))
+    )
 
 
 def parse_apps(text: str) -> tuple[GpuProcess, ...]:

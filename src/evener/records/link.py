@@ -62,7 +62,7 @@ class LinkMeasured:
 
     name: str
     between: tuple[str, str]  # the two hosts, the head first
-    addresses: tuple[str, str]  # of each of them on this link
+    addresses: tuple[str | None, str]  # of each of them on this link
     taken_at: datetime
     out_gbit_per_s: Measured | None = None  # raw TCP from the head (iperf3)
     back_gbit_per_s: Measured | None = None  # raw TCP towards the head (iperf3)

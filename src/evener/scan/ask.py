@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evener.dialects import nvidia_smi, proc
+from evener.dialects import proc
 from evener.errors import HostError
 from evener.ports import Shell
-from evener.records.card import Card
+from evener.scan import mac
+from evener.scan.drivers import Drivers, drivers
 from evener.together import together
 
 # One cheap walk; a process that ends meanwhile is no error. A constant: nothing of the user's is in it.
@@ -26,7 +27,6 @@ FILES = {
     "users": "/etc/passwd",
     "uptime": "/proc/uptime",
 }
-Gpus = tuple[tuple[Card, ...], tuple[nvidia_smi.GpuProcess, ...] | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,31 +43,31 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Everything one host said. `apps` is None where nobody could look, `people` holds those worth naming."""
+    """Everything one host said. `people` holds the processes worth naming."""
 
     machine_id: str | None
     system: str | None
     cpu: proc.Cpu
     memory: proc.Memory
     disk_free_bytes: int | None
-    gpus: tuple[Card, ...]
-    apps: tuple[nvidia_smi.GpuProcess, ...] | None
+    drivers: Drivers
     people: tuple[Person, ...]
-    faults: tuple[str, ...]
 
 
 async def ask(shell: Shell, *, disk: str, within_s: float) -> Answers:
     """Ask `shell`'s host. `disk` is an existing folder whose free space counts; `within_s` bounds each command.
 
-    Nothing is raised for a tool that is absent, slow or broken: that part is unknown, and `faults` says why.
+    Nothing is raised for a tool that is absent, slow or broken: that part is unknown, and the faults say why.
     """
-    (gpus, apps, faults), walk, df, facts = await asyncio.gather(
-        _gpus(shell, within_s),
+    if await shell.which(mac.MARK):
+        return await _ask_mac(shell, disk, within_s)
+    gpus, walk, df, facts = await asyncio.gather(
+        drivers(shell, within_s=within_s),
         _printed(shell, ["sh", "-c", WALK], within_s),
         _printed(shell, ["df", "-Pk", disk], within_s),
         _facts(shell),
     )
-    on_gpus = {app.pid for app in apps or ()}
+    on_gpus = {app.pid for apps in gpus.apps.values() for app in apps}
     wanted = [p for p in proc.processes(walk) if p.pid in on_gpus or holds_main_memory(p.name, p.rss_bytes)]
     return Answers(
         machine_id=_machine_id(facts["boot"], facts["host"]),
@@ -75,10 +75,21 @@ async def ask(shell: Shell, *, disk: str, within_s: float) -> Answers:
         cpu=proc.cpu(facts["cpu"]),
         memory=await _memory(shell, facts["memory"], facts["cgroup"]),
         disk_free_bytes=proc.disk_free_bytes(df),
-        gpus=gpus,
-        apps=apps,
+        drivers=gpus,
         people=await _people(shell, wanted, users=proc.users(facts["users"]), uptime=facts["uptime"]),
-        faults=faults,
+    )
+
+
+async def _ask_mac(shell: Shell, disk: str, within_s: float) -> Answers:
+    said, df = await asyncio.gather(mac.ask(shell, within_s=within_s), _printed(shell, ["df", "-Pk", disk], within_s))
+    return Answers(
+        machine_id=said.machine_id,
+        system=said.system,
+        cpu=said.cpu,
+        memory=said.memory,
+        disk_free_bytes=proc.disk_free_bytes(df),
+        drivers=Drivers(cards=said.cards, faults=said.faults),
+        people=(),
     )
 
 
@@ -90,36 +101,6 @@ def holds_main_memory(name: str, rss_bytes: int | None) -> bool:
 async def _facts(shell: Shell) -> dict[str, str]:
     texts = await together([_text(shell, path) for path in FILES.values()])
     return dict(zip(FILES, texts, strict=True))
-
-
-async def _gpus(shell: Shell, within_s: float) -> Gpus:
-    if await shell.which(nvidia_smi.PROGRAM) is None:
-        return (), None, ()
-    (cards, fault), apps = await asyncio.gather(_cards(shell, within_s), _apps(shell, within_s))
-    return cards, apps, (fault,) if fault else ()
-
-
-async def _cards(shell: Shell, within_s: float) -> tuple[tuple[Card, ...], str | None]:
-    fields = list(nvidia_smi.GPU_FIELDS)
-    try:
-        while True:
-            done = await shell.run(nvidia_smi.gpu_query(fields), within_s=within_s)
-            refused = nvidia_smi.refused_field(done.stdout + done.stderr)
-            if refused not in fields:
-                break
-            fields.remove(refused)  # an older driver: ask again for what it knows
-    except HostError as error:
-        return (), error.message
-    said = _first_line(done.stdout + done.stderr) or f"exit {done.code}"
-    return nvidia_smi.parse_gpus(done.stdout), None if done.code == 0 else f"nvidia-smi: {said}"
-
-
-async def _apps(shell: Shell, within_s: float) -> tuple[nvidia_smi.GpuProcess, ...] | None:
-    try:
-        done = await shell.run(nvidia_smi.app_query(), within_s=within_s)
-    except HostError:
-        return None
-    return nvidia_smi.parse_apps(done.stdout) if done.code == 0 else None
 
 
 async def _people(
@@ -165,7 +146,3 @@ async def _printed(shell: Shell, argv: Iterable[str], within_s: float) -> str:
 def _machine_id(boot: str, host: str) -> str | None:
     """Two names of one machine share it; a machine that restarts gets another."""
     return f"{boot.strip()}@{host.strip()}" if boot.strip() else None
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -7,22 +7,22 @@ from dataclasses import replace
 
 from evener.dialects.nvidia_smi import GpuProcess
 from evener.dialects.proc import Cpu, Memory
+from evener.records.capability import EngineDevice
 from evener.records.card import Card, Holder
 from evener.records.rig import CardRules, Host, Resident
-from evener.scan.ask import Person, holds_main_memory
+from evener.scan.ask import Answers, Person, holds_main_memory
+from evener.scan.unified import believable
 
 # What contexts cost beside what each process is charged: 108 MiB were seen for three processes on two L4.
 UNATTRIBUTED_BYTES = 128 << 20
 
 
-def gpu(card: Card, host: Host, *, memory: Memory, apps: Sequence[GpuProcess] | None, people: Sequence[Person]) -> Card:
-    """A driver's card, completed: memory, holders, offer."""
-    if card.integrated and card.total_bytes is None:
-        card = replace(card, total_bytes=memory.total_bytes, free_bytes=memory.available_bytes)
-    if card.free_bytes is not None and card.total_bytes is not None and card.free_bytes > card.total_bytes:
-        card = replace(card, free_bytes=None)  # seen with the host's memory in its place: no measure of this card
-    holders = None if apps is None else gpu_holders(card, apps, people, host.residents)
-    return _offer(replace(card, holders=holders), host)
+def gpu(card: Card, host: Host, *, answers: Answers, listed: EngineDevice | None = None) -> Card:
+    """A driver's card, completed: memory, holders, offer. `listed` is what the engine says of it."""
+    card = believable(card, memory=answers.memory, pools=answers.drivers.pools.get(card.id), listed=listed)
+    apps = answers.drivers.apps.get(card.kind)
+    holders = None if apps is None else gpu_holders(card, apps, answers.people, host.residents)
+    return offered(replace(card, holders=holders), host)
 
 
 def cpu(host: Host, *, seen: Cpu, memory: Memory, people: Iterable[Person]) -> Card:
@@ -38,7 +38,7 @@ def cpu(host: Host, *, seen: Cpu, memory: Memory, people: Iterable[Person]) -> C
         device="CPU",
     )
     holders = [_holder(card, host.residents, p, p.rss_bytes) for p in people if holds_main_memory(p.name, p.rss_bytes)]
-    return _offer(replace(card, holders=_largest_first(holders)), host)
+    return offered(replace(card, holders=_largest_first(holders)), host)
 
 
 def gpu_holders(
@@ -48,7 +48,7 @@ def gpu_holders(
 
     Where one process's memory is not told, the rest is not known either.
     """
-    mine = [app for app in apps if app.gpu_uuid == card.uuid]
+    mine = [app for app in apps if app.gpu_uuid in (card.uuid, card.id)]
     by_pid = {person.pid: person for person in people}
     holders = [_holder(card, residents, _known(app, by_pid.get(app.pid)), app.bytes) for app in mine]
     told = [h.bytes for h in holders if h.bytes is not None]
@@ -80,7 +80,8 @@ def unmatched(rules: CardRules, residents: Sequence[Resident], cards: Sequence[C
     )
 
 
-def _offer(card: Card, host: Host) -> Card:
+def offered(card: Card, host: Host) -> Card:
+    """The card under the rig's rules: left out, or with what a plan may use of it."""
     if _excluded(card, host.cards):
         return replace(card, excluded=True, offered_bytes=0)
     return replace(card, offered_bytes=_offered_bytes(card, host))

@@ -6,42 +6,11 @@ Workers' devices come first, in the order of the rig, each worker's in its own e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evener.records.card import Card, Device, EngineSeen, HostSeen
+from evener.records.card import Card, Device, HostSeen
 from evener.records.rig import Host, Rig
-
-CUDA = re.compile(r"CUDA(\d+)", re.IGNORECASE)
-
-
-def name_devices(cards: Sequence[Card], engine: EngineSeen | None) -> tuple[Card, ...]:
-    """GPUs with their names inside their host's engine, in the engine's order; those it does not see come last.
-
-    CUDA counts by PCI bus id in the environment we give it (CUDA_DEVICE_ORDER=PCI_BUS_ID). While no engine has been
-    asked, a CUDA build is assumed. Devices of other backends say too little to be matched, unless there is only one.
-    """
-    ordered = sorted(cards, key=_bus_order)
-    names = [f"CUDA{i}" for i in range(len(ordered))] if engine is None else list(engine.devices)
-    if len(ordered) == len(names) == 1:
-        return (replace(ordered[0], device=names[0]),)
-    by_number = {int(found[1]): name for name in names if (found := CUDA.fullmatch(name))}
-    named = [replace(card, device=by_number.get(i)) for i, card in enumerate(ordered)]
-    return tuple(sorted(named, key=lambda card: card.device is None))
-
-
-def disagreements(cards: Sequence[Card], engine: EngineSeen | None) -> tuple[str, ...]:
-    """Cards that the engine does not see, and devices of the engine that no driver we read knows."""
-    if engine is None:
-        return ()
-    unseen = [card.name for card in cards if card.kind != "cpu" and card.device is None and not card.excluded]
-    known = {card.device for card in cards}
-    strange = [name for name in engine.devices if name not in known]
-    return (
-        *(f"the engine does not see {name}: was it built for it?" for name in unseen),
-        *(f"the engine has {name}, and no card known here is it" for name in strange),
-    )
 
 
 def device_order(rig: Rig, hosts: Sequence[HostSeen]) -> tuple[Device, ...]:
@@ -69,18 +38,24 @@ def device_order(rig: Rig, hosts: Sequence[HostSeen]) -> tuple[Device, ...]:
 
 
 def _served(host: Host, seen: HostSeen | None) -> list[Device]:
-    """What a host's worker offers: its GPUs, also integrated ones, or its CPU when it has none.
+    """What a host's workers offer: its GPUs, also integrated ones, or its CPU when it has none.
 
-    Names and positions are the caller's to give. An endpoint nobody has asked yet counts as one unknown device.
+    Names and positions are the caller's to give.
     """
     if host.connection == "endpoint":
-        return [
-            Device(position=0, name="", host=host.name, card_id=None, description="not asked", endpoint=endpoint)
-            for endpoint in host.endpoints
-        ]
+        return [device for endpoint in host.endpoints for device in _of_endpoint(host, endpoint, seen)]
     cards = _taking_part(seen.cards) if seen else ()
     gpus = [card for card in cards if card.kind != "cpu"]
     return [_of_worker(host, card) for card in gpus or cards]
+
+
+def _of_endpoint(host: Host, endpoint: str, seen: HostSeen | None) -> list[Device]:
+    """A worker that has told nothing counts as one unknown device."""
+    told = [card for card in seen.cards if card.endpoint == endpoint] if seen else []
+    unknown = Device(position=0, name="", host=host.name, card_id=None, description="not asked", endpoint=endpoint)
+    return [replace(unknown, card_id=card.id, description=card.name, worker_device=card.device) for card in told] or [
+        unknown
+    ]
 
 
 def _of_worker(host: Host, card: Card) -> Device:
@@ -104,9 +79,3 @@ def _head_cards(cards: Sequence[Card]) -> tuple[Card, ...]:
 
 def _taking_part(cards: Sequence[Card]) -> list[Card]:
     return [card for card in cards if card.device is not None and not card.excluded]
-
-
-def _bus_order(card: Card) -> tuple[bool, list[int], str]:
-    """PCI bus ids are hexadecimal, and domains are written with four digits or eight."""
-    numbers = [int(part, 16) for part in re.findall(r"[0-9A-Fa-f]+", card.bus_id or "")]
-    return (not numbers, numbers, card.id)

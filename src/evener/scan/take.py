@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from evener.ports import Shell
-from evener.records.card import Card, EngineSeen, HostSeen, Scan
+from evener.records.card import Card, EngineSeen, HostSeen, Pasted, Scan
+from evener.records.link import LinkMeasured
 from evener.records.rig import Host, Rig
-from evener.scan import cards
+from evener.scan import cards, endpoints
 from evener.scan.ask import Answers, ask
-from evener.scan.order import device_order, disagreements, name_devices
+from evener.scan.names import disagreements, listed, name_devices, only_listed
+from evener.scan.order import device_order
 from evener.together import together
 
-NOT_YET = {
-    "ssh": "ssh hosts are not scanned yet",
-    "endpoint": "an endpoint's host cannot be looked into: no holders, no verification",
-    "stated": "stated, not scanned",
-}
+NOT_ASKED = {"ssh": "nobody has a door to this host", "stated": "stated, not scanned"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,26 +29,40 @@ class Door:
     fault: str | None = None  # what is already known to be wrong there
 
 
-async def take(rig: Rig, doors: Mapping[str, Door], *, now: datetime, within_s: float = 10.0) -> Scan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What a scan need not ask for: visits to endpoints, pasted output by host, links that were measured before."""
+
+    visits: Mapping[str, endpoints.Visited] = field(default_factory=dict)
+    pasted: Mapping[str, Pasted] = field(default_factory=dict)
+    links: tuple[LinkMeasured, ...] = ()
+
+
+async def take(
+    rig: Rig, doors: Mapping[str, Door], *, now: datetime, within_s: float = 10.0, known: Known | None = None
+) -> Scan:
     """The rig as it is. `doors` holds the hosts that can be asked, by name; the others are shown with the reason.
 
     `within_s` bounds each command on a host. What cannot be read is unknown and explained by the host's `fault`.
     """
-    hosts = list(await together([_look(host, doors.get(host.name), within_s) for host in rig.hosts]))
+    known = known or Known()
+    hosts = list(await together([_look(host, doors.get(host.name), known, within_s) for host in rig.hosts]))
     owned = one_owner(hosts)
-    return Scan(taken_at=now, hosts=owned, devices=device_order(rig, owned))
+    return Scan(taken_at=now, hosts=owned, devices=device_order(rig, owned), links=known.links)
 
 
 def host_seen(host: Host, door: Door, answers: Answers) -> HostSeen:
     """One host's answers under the rig's rules and beside its engine. Pure."""
+    named = name_devices(answers.drivers.cards, door.engine)
+    of_engine = {device.name: device for device in listed(door.engine)}
     gpus = [
-        cards.gpu(card, host, memory=answers.memory, apps=answers.apps, people=answers.people) for card in answers.gpus
+        cards.gpu(card, host, answers=answers, listed=of_engine.get(card.device or ""))
+        for card in (*named, *only_listed(named, door.engine))
     ]
-    cpu = cards.cpu(host, seen=answers.cpu, memory=answers.memory, people=answers.people)
-    all_cards = (*name_devices(gpus, door.engine), cpu)
+    all_cards = (*gpus, cards.cpu(host, seen=answers.cpu, memory=answers.memory, people=answers.people))
     faults = [
         *([door.fault] if door.fault else []),
-        *answers.faults,
+        *answers.drivers.faults,
         *disagreements(all_cards, door.engine),
         *cards.unmatched(host.cards, host.residents, all_cards),
     ]
@@ -93,13 +105,16 @@ def _unless_taken(card: Card, taken: bool) -> Card:
     return replace(card, excluded=True, offered_bytes=0) if taken else card
 
 
-async def _look(host: Host, door: Door | None, within_s: float) -> HostSeen:
+async def _look(host: Host, door: Door | None, known: Known, within_s: float) -> HostSeen:
+    if host.connection == "endpoint":
+        return endpoints.host_seen(host, known.visits, known.pasted.get(host.name))
     if door is None:
+        pasted = known.pasted.get(host.name)
         return HostSeen(
             name=host.name,
             connection=host.connection,
-            cards=_stated(host),
-            fault=NOT_YET.get(host.connection, "nobody can ask this host"),
+            cards=endpoints.only_shown(pasted) if pasted else _stated(host),
+            fault=NOT_ASKED.get(host.connection, "nobody can ask this host"),
         )
     return host_seen(host, door, await ask(door.shell, disk=door.disk, within_s=within_s))
 

@@ -36,6 +36,7 @@ def fake_linux(
     *,
     gpus: str | None = None,
     apps: str = NO_APPS,
+    kfd: str | None = None,
     processes: Sequence[FakeProcess] = (),
     total_kib: int = 64 << 20,
     available_kib: int = 60 << 20,
@@ -44,6 +45,8 @@ def fake_linux(
     programs: Mapping[str, Reply] | None = None,
 ) -> FakeShell:
     """`gpus` and `apps` are nvidia-smi's CSV with their headers; None means that there is no nvidia-smi.
+
+    `kfd` is what the kernel tells of AMD processes' memory (lines of grep); None means that it tells nothing.
 
     Hosts with one `boot_id` and one kernel host name are one machine.
     """
@@ -54,7 +57,7 @@ def fake_linux(
         for p in processes
     )
     df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/nvme0n1p2 976762584 1000000 524288000 1% /\n"
-    said: dict[str, Reply] = {"sh": prints(walk), "df": prints(df)}
+    said: dict[str, Reply] = {"sh": _scripts(walk, kfd), "df": prints(df)}
     if gpus is not None:
         said["nvidia-smi"] = smi(gpus, apps)
     return FakeShell(
@@ -62,6 +65,19 @@ def fake_linux(
         programs={**said, **(programs or {})},
         files={**_files(boot_id or f"boot-of-{host}", processes, total_kib, available_kib), **(files or {})},
     )
+
+
+def _scripts(walk: str, kfd: str | None) -> Reply:
+    """A shell that knows the two scripts of a scan by what they read."""
+
+    def reply(argv: Sequence[str], _stdin: bytes) -> Finished:
+        if "/sys/class/kfd" not in argv[-1]:
+            text = walk
+        else:
+            text = "" if kfd is None else f"{kfd}looked\n"
+        return Finished(argv=tuple(argv), code=0, stdout=text, stderr="")
+
+    return reply
 
 
 def smi(gpus: str, apps: str) -> Reply:

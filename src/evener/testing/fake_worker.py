@@ -23,8 +23,8 @@ ALIGNMENT = 128
 Manners = Literal["serves", "silent", "closes", "garbles"]
 
 
-class _Leaves(Exception):  # noqa: N818 - the client is gone, or has to go: no failure of ours
-    pass
+class _Leaves(Exception):
+    """The client is gone, or has to go: no failure of ours."""
 
 
 @dataclass

@@ -1,0 +1,71 @@
+"""What was measured or pasted about a rig, kept in the state folder: one JSON file per link and per host.
+
+Whether it still holds (same addresses, same host) is for the reader to judge; each record says when it was taken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from evener.codec import from_json, to_json
+from evener.errors import HostError, RunUnreadable
+from evener.records.card import Pasted
+from evener.records.link import LinkMeasured
+from evener.state import state_folder
+
+T = TypeVar("T", LinkMeasured, Pasted)
+
+
+def folder() -> Path:
+    return state_folder() / "measured"
+
+
+def save_link(link: LinkMeasured) -> Path:
+    """Replace what was known of the link between its two hosts."""
+    return _save(_link_path(link.name, link.between), link)
+
+
+def links(wanted: Iterable[tuple[str, tuple[str, str]]]) -> tuple[LinkMeasured, ...]:
+    """What is known of each (name, hosts); one that was never measured is left out."""
+    found = (_load(LinkMeasured, _link_path(name, hosts)) for name, hosts in wanted)
+    return tuple(link for link in found if link is not None)
+
+
+def save_pasted(pasted: Pasted) -> Path:
+    return _save(_pasted_path(pasted.host), pasted)
+
+
+def pasted(hosts: Iterable[str]) -> dict[str, Pasted]:
+    """What was pasted of each of `hosts`."""
+    found = {host: _load(Pasted, _pasted_path(host)) for host in hosts}
+    return {host: one for host, one in found.items() if one is not None}
+
+
+def _link_path(name: str, hosts: tuple[str, str]) -> Path:
+    return folder() / "links" / f"{'~'.join((*sorted(hosts), name))}.json"
+
+
+def _pasted_path(host: str) -> Path:
+    return folder() / "pasted" / f"{host}.json"
+
+
+def _save(path: Path, record: LinkMeasured | Pasted) -> Path:
+    fresh = path.with_suffix(f".{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh.write_text(to_json(record, indent=1), encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise HostError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def _load(kind: type[T], path: Path) -> T | None:
+    """None for what is not there, and for what another version wrote."""
+    try:
+        return from_json(kind, path.read_bytes(), source=str(path))
+    except (OSError, RunUnreadable):
+        return None
