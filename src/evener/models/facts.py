@@ -82,6 +82,7 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         cache_unknown=known.unknown,
         experts=experts,
         experts_used=max(used, default=0),
+        expert_feed_forward=_expert_width(keys, layers) if experts else 0,
         position_numbers=_position_numbers(keys),
         chat_template=has_chat_template(metadata),
     )
@@ -157,6 +158,12 @@ def _position_numbers(keys: Keys) -> int:
     sections = keys.get("rope.dimension_sections")
     sectioned = isinstance(sections, tuple) and len(sections) > 1 and bool(sections[0] and sections[1])
     return 4 if keys.architecture in MROPE or (keys.architecture in MROPE_BY_SECTIONS and sectioned) else 1
+
+
+def _expert_width(keys: Keys, layers: int) -> int:
+    """The inner width of a routed expert; older files say only that of the feed-forward."""
+    own = keys.per_layer("expert_feed_forward_length", layers)
+    return max(own, default=0) or max(keys.per_layer("feed_forward_length", layers), default=0)
 
 
 def _stem(tensor: Tensor) -> str:

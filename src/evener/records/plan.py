@@ -24,7 +24,10 @@ class ModelSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What the plan is for. `context` is tokens per user; `users` are parallel sequences."""
+    """What the plan is for. `context` is tokens per user; `users` are parallel sequences.
+
+    `drafts` are the tokens that the model's own MTP blocks propose at a time, 0 without that speculation.
+    """
 
     context: int = 4096
     users: int = 1
@@ -33,6 +36,7 @@ class Workload:
     kv_type_v: str = "f16"
     prompt_tokens: int = 512
     output_tokens: int = 128
+    drafts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

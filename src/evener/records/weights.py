@@ -77,6 +77,7 @@ class Weights:
     cache_unknown: str | None = None
     experts: int = 0
     experts_used: int = 0
+    expert_feed_forward: int = 0  # inner width of one routed expert
     projector: str | None = None
     chat_template: bool = False
     slot_bytes_gpu: tuple[int, ...] = ()

@@ -1,0 +1,33 @@
+"""What a model needs on each device and on each host. Pure; bytes throughout; knows no card and no candidate."""
+
+from evener.plan.memory.caches import KV_TYPES, cache_bytes, cell_bytes, checkpoint_bytes
+from evener.plan.memory.compute import (
+    PIPELINE_COPIES,
+    compute_bytes,
+    dry_run_compute_bytes,
+    host_compute_bytes,
+    logits_bytes,
+)
+from evener.plan.memory.held import OVERHEAD_BYTES, draft_bytes, held_bytes, host_bytes, worker_host_bytes
+from evener.plan.memory.sizes import PADDING, UBATCH, outputs, padded
+
+__all__ = [
+    "KV_TYPES",
+    "OVERHEAD_BYTES",
+    "PADDING",
+    "PIPELINE_COPIES",
+    "UBATCH",
+    "cache_bytes",
+    "cell_bytes",
+    "checkpoint_bytes",
+    "compute_bytes",
+    "draft_bytes",
+    "dry_run_compute_bytes",
+    "held_bytes",
+    "host_bytes",
+    "host_compute_bytes",
+    "logits_bytes",
+    "outputs",
+    "padded",
+    "worker_host_bytes",
+]

@@ -1,0 +1,48 @@
+"""What weights take where they are held: on a device, in the head's RAM, in a worker's. Pure."""
+
+from __future__ import annotations
+
+from evener.plan.memory.caches import cache_bytes, checkpoint_bytes
+from evener.plan.memory.compute import compute_bytes, host_compute_bytes, logits_bytes
+from evener.records.plan import Workload
+from evener.records.weights import Weights
+
+# Driver context and libraries per process and card, before a byte of model: an assumption until it is measured.
+OVERHEAD_BYTES = {"cuda": 450 << 20, "rocm": 450 << 20, "vulkan": 200 << 20, "metal": 0, "cpu": 0}
+
+
+def held_bytes(weights: Weights, *, kind: str = "cpu", drafts: int = 0) -> tuple[int, ...]:
+    """Weights per slot as a card of `kind` holds them.
+
+    MTP blocks keep their slots; without drafts their tensors stay on disk.
+    """
+    slots = weights.slot_bytes_gpu if kind != "cpu" and weights.slot_bytes_gpu else weights.slot_bytes
+    if drafts:
+        return slots
+    trunk = weights.layers - weights.mtp_layers
+    return (*slots[:trunk], *(0,) * weights.mtp_layers, *slots[weights.layers :])
+
+
+def draft_bytes(draft: Weights, workload: Workload, *, kind: str = "cpu") -> int:
+    """A draft model beside the model, whole on one device: weights, its own caches, its compute buffer."""
+    held = sum(held_bytes(draft, kind=kind)) + sum(cache_bytes(draft, workload))
+    return held + compute_bytes(draft, workload, devices=1, position=0)
+
+
+def host_bytes(weights: Weights, workload: Workload, *, devices: int = 2, copies: bool = True) -> int:
+    """RAM of the head beyond its cards.
+
+    Embeddings, the compute buffer, logits, context checkpoints, and while it loads a copy of the largest tensor.
+    The prompt cache is switched off in every command line of ours.
+    """
+    kept = weights.host_bytes + logits_bytes(weights, workload) + checkpoint_bytes(weights, workload)
+    return (
+        kept
+        + host_compute_bytes(weights, workload, devices=devices, copies=copies)
+        + weights.largest_tensor_bytes
+    )
+
+
+def worker_host_bytes(weights: Weights) -> int:
+    """RAM of a worker's host beyond its cards: it buffers each tensor whole before it stores it."""
+    return weights.largest_tensor_bytes
