@@ -10,6 +10,8 @@ EvenerError                     exit code
  |   +- HostError                      a host does not answer, or a tool on it fails
  |   |   +- PortTaken                  somebody listens where we want to
  |   |   +- HostBusy                   another evener session holds the host or the deployment
+ |   |   +- HostUnreachable            ssh cannot reach it, or no longer
+ |   |   +- HostLogin                  ssh reaches it and is not let in: our key, or its host key
  |   +- EngineError
  |   |   +- EngineMissing              no engine found, none built
  |   |   +- EngineBuildFailed          download, configure, compile or land
@@ -93,6 +95,14 @@ class PortTaken(HostError):
 
 class HostBusy(HostError):
     """Another evener session holds the lock of a host or deployment."""
+
+
+class HostUnreachable(HostError):
+    """ssh finds no way to the host, or its connection broke: name, route, port, cable."""
+
+
+class HostLogin(HostError):
+    """The host is there and ssh does not get in: it refuses our key, or we do not know its host key."""
 
 
 class EngineError(CannotRun):

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,9 @@ import pytest
 from evener.edges.local_shell import LocalShell
 from evener.errors import HostError
 from evener.testing.fake_shell import FakeShell, hangs, prints
-from evener.together import until
+from tests.edges.processes import alive, gone_within, group, holds, leash_of, state, write_programs
 from tests.edges.shell_contract import ShellContract
 
-PROGRAMS = {
-    "says": "echo hello; echo oops >&2; exit 3",
-    "echoes": "cat",
-    "sticks": "sleep 300",
-    "talks": "echo one; echo two; exec sleep 300",
-}
 OWNER = """
 import asyncio, sys
 from evener.edges.local_shell import LocalShell
@@ -35,29 +28,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-def state(pid: int) -> str:
-    """One letter, as in `ps`; "Z" also for a process that is gone altogether."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "Z"
-
-
-def alive(pid: int) -> bool:
-    return state(pid) != "Z"
-
-
-async def holds(condition: Callable[[], bool], *, within_s: float) -> bool:
-    async def ask() -> bool | None:
-        return condition() or None
-
-    return bool(await until(ask, within_s=within_s, every_s=0.02))
-
-
-async def gone_within(pid: int, seconds: float) -> bool:
-    return await holds(lambda: not alive(pid), within_s=seconds)
 
 
 class TestFakeShell(ShellContract):
@@ -82,10 +52,7 @@ class TestLocalShell(ShellContract):
     @pytest.fixture(autouse=True)
     def _programs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = tmp_path
-        for name, script in PROGRAMS.items():
-            (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
-            (tmp_path / name).chmod(0o755)
-        (tmp_path / "file").write_bytes(b"content")
+        write_programs(tmp_path)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     @pytest.fixture
@@ -220,7 +187,7 @@ class TestLocalShell(ShellContract):
         if await shell.which("setpriv") is None:
             pytest.skip("no setpriv on this host: a killed leash is noticed by nobody")
         child = await shell.start(["sleep", "300"], env={})
-        leash = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        leash = leash_of(child.pid)
         os.kill(leash, signal.SIGKILL)
         assert await gone_within(child.pid, 2)
         assert await child.wait() == -signal.SIGKILL
@@ -228,25 +195,12 @@ class TestLocalShell(ShellContract):
 
     async def test_nothing_of_a_leash_is_left_after_stop(self, shell: LocalShell) -> None:
         child = await shell.start(["sleep", "300"], env={})
-        leash = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        leash = leash_of(child.pid)
         await child.stop()
-        assert await holds(lambda: not _group(leash), within_s=3)
+        assert await holds(lambda: not group(leash), within_s=3)
 
 
 async def _owner_and_child() -> tuple[asyncio.subprocess.Process, int]:
     owner = await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, stdout=asyncio.subprocess.PIPE)
     assert owner.stdout is not None
     return owner, int(await owner.stdout.readline())
-
-
-def _group(leader: int) -> list[int]:
-    """Living processes of a process group."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[2]) == leader and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found

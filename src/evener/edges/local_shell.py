@@ -37,7 +37,7 @@ class LocalChild:
             yield line.decode(errors="replace").rstrip("\r\n")
 
     async def wait(self) -> int:
-        return _signed(await self._process.wait())
+        return signed(await self._process.wait())
 
     async def stop(self) -> int:
         if self._process.stdin is not None:
@@ -78,7 +78,7 @@ class LocalShell:
             raise HostError(f"{self._host}: {argv[0]} did not end within {within_s:g} s") from None
         finally:
             if out is None:
-                await _end_family(process)
+                await end_family(process)
         code = process.returncode
         assert code is not None
         return Finished(
@@ -91,7 +91,7 @@ class LocalShell:
     async def start(self, argv: Sequence[str], *, env: Mapping[str, str]) -> LocalChild:
         if shutil.which(argv[0]) is None:
             raise HostError(f"{self._host}: {argv[0]}: no such program")
-        leashed = ("/bin/sh", str(LEASH), str(GRACE_S), *argv)
+        leashed = ("/bin/sh", str(LEASH), str(GRACE_S), "0", *argv)
         process = await self._spawn(leashed, env, stderr=asyncio.subprocess.STDOUT)
         assert process.stdout is not None
         first = (await process.stdout.readline()).decode(errors="replace").split()
@@ -125,7 +125,7 @@ class LocalShell:
             raise HostError(f"{self._host}: {argv[0]}: {error.strerror or error}") from error
 
 
-async def _end_family(process: asyncio.subprocess.Process) -> None:
+async def end_family(process: asyncio.subprocess.Process) -> None:
     """Kill a process and what it started, also when it has ended itself and left others behind."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -135,7 +135,7 @@ async def _end_family(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def _signed(code: int) -> int:
+def signed(code: int) -> int:
     """sh reports a signal as 128 + number; subprocess as a negative number. One convention: negative."""
     return 128 - code if 128 < code < 128 + signal.NSIG else code
 
