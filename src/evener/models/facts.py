@@ -83,6 +83,7 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         experts=experts,
         experts_used=max(used, default=0),
         expert_feed_forward=_expert_width(keys, layers) if experts else 0,
+        recurrent_width=_recurrent_width(keys),
         position_numbers=_position_numbers(keys),
         chat_template=has_chat_template(metadata),
     )
@@ -164,6 +165,13 @@ def _expert_width(keys: Keys, layers: int) -> int:
     """The inner width of a routed expert; older files say only that of the feed-forward."""
     own = keys.per_layer("expert_feed_forward_length", layers)
     return max(own, default=0) or max(keys.per_layer("feed_forward_length", layers), default=0)
+
+
+def _recurrent_width(keys: Keys) -> int:
+    """What a state-space layer has at once: its mixed input before and after the convolution, and its gate."""
+    inner = keys.number("ssm.inner_size")
+    mixed = inner + 2 * keys.number("ssm.group_count") * keys.number("ssm.state_size")
+    return 2 * mixed + inner if inner else 0
 
 
 def _stem(tensor: Tensor) -> str:

@@ -78,6 +78,7 @@ class Weights:
     experts: int = 0
     experts_used: int = 0
     expert_feed_forward: int = 0  # inner width of one routed expert
+    recurrent_width: int = 0  # elements per token a recurrent layer works on at once
     projector: str | None = None
     chat_template: bool = False
     slot_bytes_gpu: tuple[int, ...] = ()

@@ -1,16 +1,19 @@
 """Compute buffers, by a fit: the graph allocator has no closed form. An estimate, marked so until a dry run has spoken.
 
-All for one micro-batch of T = 512 tokens, in F32: A = one activation (T x width), F = one inner activation of a dense
-feed-forward, E = that of the routed experts a token is sent to, U = their outputs (T x width x experts used), M = the
-F16 attention masks, V = logits of the rows that are output. Where the terms come from: three inner activations live
-at once (gate, up, their product); the experts' outputs go behind them unless the first two leave a hole that is
-large enough; the rest are residuals, norms and the graph's inputs. With several devices every input is kept four times.
-
-Measured with build 11434 on header-only models, MiB, as llama-server allocates them: benchmarks/memory.py prints them
-beside these estimates; docs/notebook.md keeps the table.
+All for one micro-batch of T = 512 tokens, in F32. A = T x width, one activation. Beside a few of them (residuals,
+norms, the graph's inputs) and the F16 attention masks lives the widest of
+  - a dense feed-forward: three inner activations at once (gate, up, their product);
+  - routed experts: the same for all experts that a token is sent to, and their outputs behind them unless the first
+    two leave a hole that is large enough;
+  - a recurrent layer: its mixed input before and after the convolution, its gate, and each user's state twice.
+With several devices every input is kept four times, so the first device (three inputs) has 12 A more and each later
+one (one input) 4 A. Measured with build 11434 on header-only models: benchmarks/memory.py prints engine and estimate
+side by side, docs/notebook.md keeps the table.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from evener.plan.memory.sizes import UBATCH, outputs, stream_cells
 from evener.records.plan import Workload
@@ -19,27 +22,37 @@ from evener.records.weights import Weights
 PIPELINE_COPIES = 4  # GGML_SCHED_MAX_COPIES
 F32_BYTES, MASK_BYTES = 4, 2
 
-# Activations that live beside the inner ones: (alone or without copies, with copies) by place in the chain.
-FIRST, LATER = (4, 16), (3, 7)
-HEAD = (2, 10)  # beside the logits, where these are the peak
-HOST = (4, 10)
+# Activations beside the widest layer: (alone or without copies, with copies), by place in the chain.
+FIRST, LATER, HOST = (4, 16), (3, 7), (4, 10)
 
 
 def compute_bytes(
-    weights: Weights, workload: Workload, *, devices: int, position: int, copies: bool = True
+    weights: Weights,
+    workload: Workload,
+    *,
+    devices: int,
+    position: int,
+    layers: Sequence[int] | None = None,
+    copies: bool = True,
 ) -> int:
     """Estimated compute buffer of the device at `position` of `devices`, as llama-server allocates it.
 
+    `layers` are the blocks it holds, where they are known: masks that none of them asks for are not there.
     `copies` False: pipeline copies are switched off.
     """
     piped = copies and devices > 1
-    activations = (LATER if position else FIRST)[piped]
-    layers = activations * _activation(weights) + _inner(weights)
-    return layers + _masks(weights, workload, piped=piped)
+    activations = (LATER if position else FIRST)[piped] * _activation(weights)
+    return activations + _widest(weights, workload) + _masks(weights, workload, layers, piped=piped)
 
 
 def dry_run_compute_bytes(
-    weights: Weights, workload: Workload, *, devices: int, position: int, copies: bool = True
+    weights: Weights,
+    workload: Workload,
+    *,
+    devices: int,
+    position: int,
+    layers: Sequence[int] | None = None,
+    copies: bool = True,
 ) -> int:
     """The same as `llama-fit-params` reports it: every token of a micro-batch is output.
 
@@ -48,15 +61,25 @@ def dry_run_compute_bytes(
     pipeline copies each device after the first has four activations more.
     """
     piped = copies and devices > 1
-    activation = _activation(weights)
-    reserved = compute_bytes(weights, workload, devices=devices, position=position, copies=copies)
-    if piped and position:
-        reserved += PIPELINE_COPIES * activation
+    reserved = compute_bytes(
+        weights, workload, devices=devices, position=position, layers=layers, copies=copies
+    ) + boundary_bytes(weights, position=position, piped=piped)
     if position < devices - 1:
         return reserved
     logits = F32_BYTES * weights.vocabulary * UBATCH
-    beside = HEAD[piped] if devices > 1 else FIRST[0]
-    return max(reserved, logits + beside * activation + _masks(weights, workload, piped=piped))
+    routed = 2 if weights.experts else 0
+    if piped:
+        beside = (9 + routed) * _activation(weights) + _masks(weights, workload, layers, piped=True)
+    elif devices > 1:
+        beside = (1 + routed) * _activation(weights)
+    else:
+        beside = FIRST[0] * _activation(weights) + _masks(weights, workload, layers, piped=False)
+    return max(reserved, logits + beside)
+
+
+def boundary_bytes(weights: Weights, *, position: int, piped: bool) -> int:
+    """What the dry run counts on a device after the first and the server does not allocate."""
+    return PIPELINE_COPIES * _activation(weights) if piped and position else 0
 
 
 def host_compute_bytes(weights: Weights, workload: Workload, *, devices: int, copies: bool = True) -> int:
@@ -74,21 +97,21 @@ def _activation(weights: Weights) -> int:
     return F32_BYTES * UBATCH * weights.embedding
 
 
-def _inner(weights: Weights) -> int:
-    """The widest of the feed-forwards: dense, or routed with the experts' outputs."""
+def _widest(weights: Weights, workload: Workload) -> int:
     dense = 3 * weights.feed_forward
     inner = weights.experts_used * weights.expert_feed_forward
     out = weights.experts_used * weights.embedding
     routed = 3 * inner + (out if out > 2 * inner else 0)
-    return F32_BYTES * UBATCH * max(dense, routed)
+    states = 2 * max(weights.recurrent_bytes_per_sequence, default=0) * workload.users
+    recurrent = F32_BYTES * UBATCH * weights.recurrent_width + states if weights.recurrent_width else 0
+    return max(F32_BYTES * UBATCH * max(dense, routed), recurrent)
 
 
-def _masks(weights: Weights, workload: Workload, *, piped: bool) -> int:
-    """One mask for full layers and one for windows, where the model has such layers."""
-    if weights.attention is None:
-        windows: set[int | None] = {None}
-    else:
-        kept = zip(weights.attention.window, weights.attention.kv_heads, strict=True)
-        windows = {window for window, heads in kept if heads}
+def _masks(weights: Weights, workload: Workload, layers: Iterable[int] | None = None, *, piped: bool) -> int:
+    """One mask for full layers and one for windows, as far as the layers keep such caches."""
+    windows: set[int | None] = {None}
+    if (shape := weights.attention) is not None:
+        held = range(len(shape.kv_heads)) if layers is None else layers
+        windows = {shape.window[layer] for layer in held if layer < len(shape.kv_heads) and shape.kv_heads[layer]}
     cells = sum(stream_cells(workload, window) for window in windows)
     return MASK_BYTES * UBATCH * cells * (PIPELINE_COPIES if piped else 1)
