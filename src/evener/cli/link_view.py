@@ -58,6 +58,8 @@ def _measured(link: LinkMeasured, scan: Scan, *, briefly: bool) -> Iterator[Text
         yield Text(f"round trip {figure(link.rtt_us, 'µs')} by {link.rtt_by}")
     if link.payload:
         yield from _payload(link.payload, "RPC", briefly=briefly)
+        if link.out_gbit_per_s:
+            yield Text(_share(link.payload, link.out_gbit_per_s), style="dim")
     if link.through_tunnel:
         yield from _payload(link.through_tunnel, "RPC through ssh", briefly=briefly)
         if link.payload:
@@ -75,6 +77,11 @@ def _payload(payload: Payload, what: str, *, briefly: bool) -> Iterator[Text]:
     if not briefly:
         hops = (f"{hop.bytes >> 10} KiB {hop.set_us.p50:.0f} + {hop.get_us.p50:.0f} µs" for hop in payload.hops)
         yield Text(f"single activations, there + back: {', '.join(hops)}", style="dim")
+
+
+def _share(payload: Payload, raw: Measured) -> str:
+    gbit_per_s = payload.set_mib_per_s.p50 * 8 * 2**20 / 1e9
+    return f"loading gets {gbit_per_s:.3g} Gbit/s of it, {gbit_per_s / raw.p50:.0%} of the raw rate"
 
 
 def _cost(direct: Payload, tunnelled: Payload) -> str:

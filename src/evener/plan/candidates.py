@@ -57,13 +57,15 @@ def _summary(weights: Weights) -> ModelSummary:
 def _candidates(question: Question) -> Iterator[Candidate]:
     seats = {host.name: seats_of(host, question.scan) for host in question.rig.hosts}
     for host, mine in seats.items():
+        if mine and mine[0].endpoint:
+            continue  # llama-server cannot be started there
         if len(mine) > 1:
             for seat in sorted(mine, key=lambda s: -s.offered_bytes):
                 yield _candidate(f"{host}/{seat.device}", "card", [seat], question)
         if mine:
             yield _candidate(host, "host", mine, question)
     with_cards = [host for host, mine in seats.items() if mine]
-    if len(with_cards) > 1:
+    if len(with_cards) > 1 and not seats[with_cards[0]][0].endpoint:
         # The head's cards come last: they own the output head, so logits do not cross the link.
         ordered = [*with_cards[1:], with_cards[0]]
         yield _candidate("cluster", "cluster", [s for host in ordered for s in seats[host]], question)

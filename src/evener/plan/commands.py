@@ -23,25 +23,27 @@ class Tools:
 def commands(
     used: Sequence[Used], weights: Weights, workload: Workload, *, serve: Serve, tools: Tools
 ) -> tuple[tuple[Command, ...], Command]:
-    """(workers in the order of their endpoints, server)."""
+    """(workers in the order of their endpoints, server). Somebody else's worker is only named to the server."""
     seats = [u.seat for u in used]
-    served = served_hosts(seats)
-    order = dict.fromkeys(s.host.name for s in seats if s.host.name in served)
-    workers = tuple(_worker([s for s in seats if s.host.name == name], tools) for name in order)
+    served = [s for s in seats if s.host.name in served_hosts(seats)]
+    ours = dict.fromkeys(s.host.name for s in served if s.endpoint is None)
+    workers = {name: _worker([s for s in seats if s.host.name == name], tools) for name in ours}
     head = seats[-1]
     alone_on_cpu = len(used) == 1 and head.card.kind == "cpu"
     argv = flags.server_argv(
         _program(flags.SERVER, head.host.name, tools),
         weights.paths[0],
         workload=workload,
-        rpc=[w.listen for w in workers],
+        rpc=list(dict.fromkeys(s.endpoint or workers[s.host.name].listen for s in served)),
         devices=[] if alone_on_cpu else names_at_head(seats),
         counts=[u.slots for u in used],
         threads=head.threads,
         listen=(serve.host, serve.port),
     )
     env = _environment([s for s in seats if s.host.name == head.host.name])
-    return workers, Command(host=head.host.name, argv=argv, env=env, listen=f"{serve.host}:{serve.port}")
+    return tuple(workers.values()), Command(
+        host=head.host.name, argv=argv, env=env, listen=f"{serve.host}:{serve.port}"
+    )
 
 
 def _worker(seats: Sequence[Seat], tools: Tools) -> Command:

@@ -8,17 +8,24 @@ from dataclasses import dataclass
 from evener.records.card import Card, HostSeen, Scan
 from evener.records.rig import Host
 
-PLANNED = ("local", "ssh", "stated")  # an endpoint host's devices have no known card
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """A card that may take slots, on the host that owns it. `threads` is for a CPU card only."""
+    """A card that may take slots, on the host that owns it. `threads` is for a CPU card only.
+
+    A card behind somebody else's worker has an `endpoint`; `of_endpoint` is how many devices that worker has, since
+    the head numbers them all, used or not.
+    """
 
     host: Host
     card: Card
     offered_bytes: int
     threads: int | None = None
+    of_endpoint: int = 1
+
+    @property
+    def endpoint(self) -> str | None:
+        return self.card.endpoint
 
     @property
     def device(self) -> str:
@@ -26,18 +33,19 @@ class Seat:
 
 
 def seats_of(host: Host, scan: Scan) -> list[Seat]:
-    """A host's GPUs, or its CPU when it has none to offer."""
+    """A host's GPUs, else its integrated ones, or its CPU when it has none to offer."""
     seen = scan.host(host.name)
-    if seen is None or host.connection not in PLANNED:
+    if seen is None:
         return []
     usable = [c for c in seen.cards if not c.excluded and c.device and c.offered_bytes]
     gpus = [c for c in usable if c.kind != "cpu"]
-    chosen = gpus or usable
-    return [_cpu_seat(host, c, seen, scan) if c.kind == "cpu" else _gpu_seat(host, c) for c in chosen]
+    chosen = [c for c in gpus if not c.integrated] or gpus or usable
+    return [_cpu_seat(host, c, seen, scan) if c.kind == "cpu" else _gpu_seat(host, c, seen) for c in chosen]
 
 
-def _gpu_seat(host: Host, card: Card) -> Seat:
-    return Seat(host=host, card=card, offered_bytes=card.offered_bytes or 0)
+def _gpu_seat(host: Host, card: Card, seen: HostSeen) -> Seat:
+    siblings = sum(c.endpoint == card.endpoint for c in seen.cards) if card.endpoint else 1
+    return Seat(host=host, card=card, offered_bytes=card.offered_bytes or 0, of_endpoint=siblings)
 
 
 def _cpu_seat(host: Host, card: Card, seen: HostSeen, scan: Scan) -> Seat:
@@ -75,10 +83,23 @@ def served_hosts(seats: Sequence[Seat]) -> set[str]:
 
 
 def names_at_head(seats: Sequence[Seat]) -> list[str]:
-    """What the head calls each device: RPC0, RPC1, ... for what a worker serves, its own name otherwise."""
+    """What the head calls each device: RPC0, RPC1, ... for what a worker serves, its own name otherwise.
+
+    The numbers count through the workers in the order in which their first seats come.
+    """
     served = served_hosts(seats)
+    first: dict[str, int] = {}  # endpoint -> the number of its first device
     names: list[str] = []
+    numbers = 0
     for seat in seats:
-        rpc = sum(name.startswith("RPC") for name in names)
-        names.append(f"RPC{rpc}" if seat.host.name in served else seat.device)
+        if seat.host.name not in served:
+            names.append(seat.device)
+        elif seat.endpoint is None:
+            names.append(f"RPC{numbers}")
+            numbers += 1
+        else:
+            if seat.endpoint not in first:
+                first[seat.endpoint] = numbers
+                numbers += seat.of_endpoint
+            names.append(f"RPC{first[seat.endpoint] + int(seat.device.removeprefix('#'))}")
     return names
