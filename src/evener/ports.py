@@ -36,12 +36,12 @@ class Child(Protocol):
     def lines(self) -> AsyncIterator[str]: ...
 
     async def wait(self) -> int:
-        """Wait for the end; negative for a signal."""
+        """Wait for the end; negative for a signal. Raises HostUnreachable when the host is lost: nobody knows then."""
         ...
 
     async def stop(self) -> int:
         """Let the leash go: SIGTERM, again after a second (a head waits for open streams at the first), SIGKILL
-        after five. Returns when the process has ended; idempotent."""
+        after five. Returns when the process has ended; -1 when its host is lost, where it ends by itself. Idempotent."""
         ...
 
 
@@ -70,7 +70,7 @@ class Shell(Protocol):
         ...
 
     async def read(self, path: str, *, most_bytes: int = 1 << 20) -> bytes | None:
-        """The first bytes of a file, None when it does not exist or may not be read."""
+        """The first bytes of a file, None when it does not exist or may not be read. Raises HostError for a lost host."""
         ...
 
     async def which(self, name: str) -> str | None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evener import config, state
+from evener import config, files, state
 from evener.api import engines
 from evener.dialects import proc_net
 from evener.edges import deployments, measured
 from evener.edges.local_shell import LocalShell
 from evener.edges.rpc_probe import RpcProbe
+from evener.edges.ssh_shell import SshShell
 from evener.engine import capability
-from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError
+from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError, HostUnreachable
 from evener.launch.bring_up import foreign_endpoints
 from evener.ports import Shell
 from evener.records import rig as records
@@ -28,8 +30,11 @@ from evener.scan.endpoints import Visited, visit
 from evener.scan.first_rig import first_rig
 from evener.scan.paths import ends
 from evener.scan.take import Door, Known, take
+from evener.together import together
 
 WITHIN_S = 10.0
+OUT_OF_REACH_FOR_S = 60.0  # how long a host that could not be reached is not tried again
+_EXISTING = 'd=$1; while [ ! -d "$d" ]; do d=$(dirname -- "$d"); done; printf %s "$d"'
 
 
 class Rig:
@@ -37,7 +42,9 @@ class Rig:
 
     def __init__(self, record: records.Rig) -> None:
         self.record = record
+        self._shells = {host.name: shell for host in record.hosts if (shell := _shell(host))}
         self._doors: dict[str, Door] = {}
+        self._out_of_reach: dict[str, tuple[str, float]] = {}  # host -> why, and until when to believe it
         self._visits: dict[str, Visited] | None = None
 
     @classmethod
@@ -51,15 +58,26 @@ class Rig:
 
     async def scan(self, *, within_s: float = WITHIN_S) -> Scan:
         """The rig as it is now. `within_s` bounds each question; what did not answer is unknown, with the reason."""
-        for host in self.record.hosts:
-            if host.connection == "local" and host.name not in self._doors:
-                self._doors[host.name] = await _door(host, within_s)
+        await together(self._knock(host, within_s) for host in self.record.hosts if host.name in self._shells)
         known = Known(
             visits=await self._visited(within_s),
             pasted=measured.pasted(host.name for host in self.record.hosts),
             links=self.measured_links(),
+            out_of_reach={name: why for name, (why, _) in self._out_of_reach.items()},
         )
         return await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s, known=known)
+
+    async def _knock(self, host: records.Host, within_s: float) -> None:
+        """Leave a door to `host`, or the reason why there is none."""
+        if host.name in self._doors or self._out_of_reach.get(host.name, ("", 0.0))[1] > time.monotonic():
+            return
+        try:
+            self._doors[host.name] = await _door(host, self._shells[host.name], within_s)
+            self._out_of_reach.pop(host.name, None)
+        except HostError as error:
+            said = error.message.removeprefix(f"{host.name}: ")
+            why = f"{said}; {error.hint}" if error.hint else said
+            self._out_of_reach[host.name] = (why, time.monotonic() + OUT_OF_REACH_FOR_S)
 
     async def _visited(self, within_s: float) -> dict[str, Visited]:
         """Endpoints are visited once: a later scan may look on while one of them serves, and a visit would queue."""
@@ -76,7 +94,7 @@ class Rig:
 
     def shells(self) -> dict[str, Shell]:
         """A door to each host that commands can be run on."""
-        return {host.name: LocalShell(host.name) for host in self.record.hosts if host.connection == "local"}
+        return dict(self._shells)
 
     async def free_ports(self) -> dict[str, int]:
         """For each host the first port of its range that nobody listens on, for its worker.
@@ -91,7 +109,8 @@ class Rig:
 
     async def ports_free_on(self, host: records.Host) -> list[int]:
         """The ports of `host`'s range that nobody listens on, as far as it can be asked."""
-        table = await shell.read("/proc/net/tcp") if (shell := self.shells().get(host.name)) else None
+        shell = self._shells.get(host.name)
+        table = await shell.read("/proc/net/tcp") if shell and host.name not in self._out_of_reach else None
         heard = proc_net.listening((table or b"").decode())
         address = host.address or "127.0.0.1"
         return [p for p in range(host.ports[0], host.ports[1] + 1) if not proc_net.is_taken(heard, address, p)]
@@ -122,21 +141,39 @@ def rig_schema() -> dict[str, Any]:
     return config.rig_schema()
 
 
-async def _door(host: records.Host, within_s: float) -> Door:
-    shell = LocalShell(host.name)
+def _shell(host: records.Host) -> Shell | None:
+    if host.connection == "local":
+        return LocalShell(host.name)
+    return SshShell(host.name, host.ssh) if host.ssh else None
+
+
+async def _door(host: records.Host, shell: Shell, within_s: float) -> Door:
+    """Raises HostError when the host cannot be reached."""
+    await shell.read("/proc/version")  # a far host's first word: what follows then has its whole time
     engine, fault = await _engine(shell, host.engine, within_s)
-    disk = _existing(Path(host.models).expanduser() if host.models else state.models_folder())
-    return Door(shell=shell, disk=str(disk), engine=engine, fault=fault)
+    kept = host.models or await _models_folder(shell)
+    disk = await files.must(shell, _EXISTING, await files.expanded(shell, kept), what=f"look for {kept}")
+    return Door(shell=shell, disk=disk, engine=engine, fault=fault)
 
 
-async def _engine(shell: LocalShell, asked: str | None, within_s: float) -> tuple[EngineSeen | None, str | None]:
-    """The engine of this machine, or why it cannot be used. None at all is no fault: it can be installed."""
+async def _models_folder(shell: Shell) -> str:
+    if isinstance(shell, LocalShell):
+        return str(state.models_folder())
+    return f"{await files.cache_folder(shell)}/models"
+
+
+async def _engine(shell: Shell, asked: str | None, within_s: float) -> tuple[EngineSeen | None, str | None]:
+    """The engine of a host, or why it cannot be used. None at all is no fault: it can be installed."""
+    if not isinstance(shell, LocalShell):
+        within_s *= 3  # a dozen short commands, each with the login scripts of that host before it
     try:
         async with asyncio.timeout(within_s):
-            folder, able = await engines.find(asked)
+            folder, able = await engines.find(asked, shell=shell)
             devices = await capability.devices(shell, folder)
     except EngineMissing as error:
         return None, error.message if asked else None
+    except HostUnreachable:
+        raise
     except (EngineError, HostError) as error:
         return None, error.message
     except TimeoutError:
@@ -151,10 +188,6 @@ async def _engine(shell: LocalShell, asked: str | None, within_s: float) -> tupl
         devices=names,
         listed=devices,
     ), None
-
-
-def _existing(folder: Path) -> Path:
-    return next((p for p in (folder, *folder.parents) if p.is_dir()), Path("/"))
 
 
 def _land(target: Path, text: str, force: bool) -> None:

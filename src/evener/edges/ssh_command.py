@@ -12,8 +12,8 @@ from evener.edges.environment import ALLOWED, ALWAYS
 from evener.errors import HostError
 from evener.state import state_folder
 
-CONNECT_WITHIN_S = 8
-SILENCE_S = 8  # for both ends: how long a cable may be cut before it counts as cut
+CONNECT_WITHIN_S = 6
+SILENCE_S = 8  # how long a worker hears nothing before it ends; the head notices a little earlier
 
 # Ours, whatever the user's config says: no questions, no forwarding, no command of its own, and a dead line is
 # noticed. Everything else is the user's.
@@ -21,7 +21,7 @@ OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": CONNECT_WITHIN_S,
     "ServerAliveInterval": 2,
-    "ServerAliveCountMax": SILENCE_S // 2 - 1,  # it gives up one interval after the last
+    "ServerAliveCountMax": 2,  # it gives up one interval after the last: 6 s
     "ClearAllForwardings": "yes",
     "PermitLocalCommand": "no",
     "RemoteCommand": "none",

@@ -94,4 +94,5 @@ async def first_end(children: list[Running]) -> Running:
     finally:
         for wait in waits:
             wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)  # one may have lost its host: who asks it is told
     return min((waits[d] for d in done), key=lambda r: r.role == "head")  # a worker's death explains the head's

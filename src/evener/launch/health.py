@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from evener.errors import ChildDied
+from evener.errors import ChildDied, HostError
 from evener.launch.children import Running, first_end
 from evener.ports import Http, Shell
 
@@ -49,7 +49,10 @@ async def _death(children: list[Running]) -> ChildDied:
     dead = await first_end(children)
     if dead.role == "head" and (worker := await _worker_to_blame(children)):
         dead = worker
-    code = await dead.child.wait()
+    try:
+        code = await dead.child.wait()
+    except HostError as error:  # nobody knows how it ended
+        return ChildDied(f"the {dead.label} is lost: {error.message}", hint=error.hint)
     await asyncio.sleep(0.1)  # the last lines are still in the pipe
     because = dead.failure()
     return ChildDied(
@@ -74,7 +77,7 @@ async def _freeze(children: Sequence[Running], shells: Mapping[str, Shell]) -> C
     looks = dict.fromkeys(range(len(children)), 0)
     while True:
         for index, running in enumerate(children):
-            stat = await shells[running.command.host].read(f"/proc/{running.child.pid}/stat")
+            stat = await _stat(running, shells)
             looks[index] = looks[index] + 1 if state_of(stat) == "T" else 0
             if looks[index] >= FROZEN_AFTER:
                 return ChildDied(
@@ -82,6 +85,13 @@ async def _freeze(children: Sequence[Running], shells: Mapping[str, Shell]) -> C
                     hint=f"somebody sent it SIGSTOP; pid {running.child.pid}",
                 )
         await asyncio.sleep(EVERY_S)
+
+
+async def _stat(running: Running, shells: Mapping[str, Shell]) -> bytes | None:
+    try:
+        return await shells[running.command.host].read(f"/proc/{running.child.pid}/stat")
+    except HostError:  # a broken connection is noticed by the child's own
+        return None
 
 
 async def is_serving(http: Http, url: str, *, within_s: float = 2.0) -> bool:

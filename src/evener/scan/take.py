@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from evener.errors import HostError
 from evener.ports import Shell
 from evener.records.card import Card, EngineSeen, HostSeen, Pasted, Scan
 from evener.records.link import LinkMeasured
@@ -31,11 +32,15 @@ class Door:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a scan need not ask for: visits to endpoints, pasted output by host, links that were measured before."""
+    """What a scan need not ask for: visits to endpoints, pasted output by host, links that were measured before.
+
+    `out_of_reach` says of hosts why nobody gets there.
+    """
 
     visits: Mapping[str, endpoints.Visited] = field(default_factory=dict)
     pasted: Mapping[str, Pasted] = field(default_factory=dict)
     links: tuple[LinkMeasured, ...] = ()
+    out_of_reach: Mapping[str, str] = field(default_factory=dict)
 
 
 async def take(
@@ -109,14 +114,22 @@ async def _look(host: Host, door: Door | None, known: Known, within_s: float) ->
     if host.connection == "endpoint":
         return endpoints.host_seen(host, known.visits, known.pasted.get(host.name))
     if door is None:
-        pasted = known.pasted.get(host.name)
-        return HostSeen(
-            name=host.name,
-            connection=host.connection,
-            cards=endpoints.only_shown(pasted) if pasted else _stated(host),
-            fault=NOT_ASKED.get(host.connection, "nobody can ask this host"),
-        )
-    return host_seen(host, door, await ask(door.shell, disk=door.disk, within_s=within_s))
+        return _not_asked(host, known, known.out_of_reach.get(host.name) or NOT_ASKED.get(host.connection))
+    try:
+        answers = await ask(door.shell, disk=door.disk, within_s=within_s)
+    except HostError as error:  # it was there before
+        return _not_asked(host, known, error.message.removeprefix(f"{host.name}: "))
+    return host_seen(host, door, answers)
+
+
+def _not_asked(host: Host, known: Known, why: str | None) -> HostSeen:
+    pasted = known.pasted.get(host.name)
+    return HostSeen(
+        name=host.name,
+        connection=host.connection,
+        cards=endpoints.only_shown(pasted) if pasted else _stated(host),
+        fault=why or "nobody can ask this host",
+    )
 
 
 def _stated(host: Host) -> tuple[Card, ...]:
