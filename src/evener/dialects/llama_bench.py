@@ -1,0 +1,64 @@
+"""Read what `llama-bench -o json` prints. Pure; knows its columns, not what they mean for a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+from evener.errors import EngineError
+from evener.records.speed import BenchRow
+
+
+def rows(text: str, *, source: str = "llama-bench") -> tuple[BenchRow, ...]:
+    """The rows in the order they were run. `source` names the output in error lines.
+
+    Raises EngineError when the text is not the array that llama-bench prints, or a row lacks what every build writes.
+    """
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        raise EngineError(f"{source}: no JSON: {error}", hint="run llama-bench with -o json") from error
+    if not isinstance(parsed, list):
+        raise EngineError(f"{source}: no list of rows", hint="run llama-bench with -o json")
+    return tuple(_row(entry, source, number) for number, entry in enumerate(parsed, start=1))
+
+
+def _row(entry: Any, source: str, number: int) -> BenchRow:
+    try:
+        return _read(entry)
+    except (KeyError, TypeError, ValueError) as error:
+        what = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise EngineError(f"{source}: row {number} {what}", hint="is it the output of llama-bench -o json?") from error
+
+
+def _read(entry: Mapping[str, Any]) -> BenchRow:
+    return BenchRow(
+        model=PurePath(str(entry["model_filename"])).name,
+        model_bytes=int(entry["model_size"]),
+        model_parameters=int(entry["model_n_params"]),
+        devices=str(entry.get("devices", "auto")),
+        threads=int(entry["n_threads"]),
+        ubatch=int(entry["n_ubatch"]),
+        kv_type_k=str(entry["type_k"]),
+        kv_type_v=str(entry["type_v"]),
+        prompt_tokens=int(entry["n_prompt"]),
+        output_tokens=int(entry["n_gen"]),
+        depth=int(entry.get("n_depth", 0)),
+        tokens_per_s=tuple(float(value) for value in entry["samples_ts"]),
+        taken_at=_time(entry.get("test_time")),
+        build=int(entry["build_number"]) if entry.get("build_number") else None,
+        backends=str(entry.get("backends", "")),
+        cpu=str(entry.get("cpu_info", "")),
+        gpu=str(entry.get("gpu_info", "")),
+    )
+
+
+def _time(text: object) -> datetime | None:
+    """Its time stamp ("2026-11-30T21:20:27Z"); None for another form."""
+    try:
+        return datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
