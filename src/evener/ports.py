@@ -41,7 +41,7 @@ class Child(Protocol):
 
     async def stop(self) -> int:
         """Let the leash go: SIGTERM, again after a second (a head waits for open streams at the first), SIGKILL
-        after five. Returns when the process has ended; -1 when its host is lost, where it ends by itself. Idempotent."""
+        after five. Returns when the process has ended, -1 when its host is lost and it ends by itself; idempotent."""
         ...
 
 
@@ -70,7 +70,7 @@ class Shell(Protocol):
         ...
 
     async def read(self, path: str, *, most_bytes: int = 1 << 20) -> bytes | None:
-        """The first bytes of a file, None when it does not exist or may not be read. Raises HostError for a lost host."""
+        """The first bytes of a file, None when it does not exist or may not be read. Raises HostError if lost."""
         ...
 
     async def which(self, name: str) -> str | None:
