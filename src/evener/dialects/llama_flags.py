@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from evener.errors import FlagConflict
 from evener.records.plan import Workload
 
-WORKER, SERVER = "ggml-rpc-server", "llama-server"
+WORKER, SERVER, DRY_RUN = "ggml-rpc-server", "llama-server", "llama-fit-params"
 
 # Config files would change any option without a word on the command line; the folder must not exist.
 ENGINE_ENVIRONMENT: Mapping[str, str] = {"XDG_CONFIG_HOME": "/nonexistent/evener"}
 # nvidia-smi counts by PCI bus id, CUDA by speed unless told otherwise.
 CUDA_ENVIRONMENT: Mapping[str, str] = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+# Any tensor override, also one that no tensor's name matches, switches pipeline copies off.
+NO_COPIES = ("-ot", "no-pipeline-copies=CPU")
 
 # Decided by the plan, or needed by verify; extra flags after `--` may not touch them.
 OURS: Mapping[str, str] = {
@@ -72,6 +75,26 @@ def _placement(devices: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]
         return ("--device", "none", "-ngl", "0")
     split = ("-ts", ",".join(map(str, counts)))
     return ("--device", ",".join(devices), *split, "-ngl", "999", "-sm", "layer")
+
+
+def dry_run_argv(
+    binary: str, model: str, *, workload: Workload, endpoint: str | None, counts: Sequence[int], copies: bool = True
+) -> tuple[str, ...]:
+    """llama-fit-params' argv: load nothing, print what each device would hold. No `endpoint` means the CPU alone.
+
+    It knows no `-kvu`: a pool is asked for as one sequence. `--no-repack`: repacked weights would not be printed.
+    """
+    devices = [f"RPC{i}" for i in range(len(counts))]
+    return (
+        binary,
+        "-m", model, "--fit-print", "on",
+        *(("--rpc", endpoint) if endpoint else ()),
+        *_placement(devices if endpoint else [], counts),
+        *(() if copies else NO_COPIES),
+        "-c", str(workload.context if workload.unified else workload.context * workload.users),
+        "-np", "1" if workload.unified else str(workload.users),
+        "-ctk", workload.kv_type_k, "-ctv", workload.kv_type_v, "-fa", "on", "--no-repack",
+    )  # fmt: skip
 
 
 def worker_argv(

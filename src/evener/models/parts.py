@@ -24,16 +24,21 @@ def all_parts(path: Path) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A model's parts with their headers, in order. The paths of a model that is not here are names or URLs."""
+    """A model's parts with their headers, in order. The paths of a model that is not here are mere names.
+
+    `called` is its name where that of the file says nothing.
+    """
 
     paths: tuple[str, ...]
     headers: tuple[Header, ...]
     origin: Origin = "file"
     estimate: str | None = None
+    called: str | None = None
 
     def weights(self) -> Weights:
         """What a planner needs. Raises BadHeader for a GGUF that is no language model."""
-        return replace(weights_of(self.paths, self.headers), origin=self.origin, estimate=self.estimate)
+        facts = weights_of(self.paths, self.headers)
+        return replace(facts, name=self.called or facts.name, origin=self.origin, estimate=self.estimate)
 
 
 def open_model(path: Path) -> Opened:
