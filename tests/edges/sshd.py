@@ -77,8 +77,12 @@ class Sshd:
                 [*self.within, str(SSHD), "-D", "-e", "-f", str(self.folder / "sshd_config")],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
-        if not self.within:
-            self._until_listening()
+        self._until_listening()
+
+    @property
+    def pid(self) -> int:
+        """Of the server itself: what is before it becomes it."""
+        return self._process.pid
 
     def stop(self) -> None:
         """End the server, and not the sessions it has."""
