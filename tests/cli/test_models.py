@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evener.cli.main import app
-from evener.errors import ModelMissing
+from evener.errors import ConfigurationError, ModelMissing, NameUnknown
 from evener.testing.gguf_files import Plain, write_gguf
 
 METADATA: dict[str, Plain] = {
@@ -24,6 +24,17 @@ METADATA: dict[str, Plain] = {
     "tokenizer.ggml.tokens": [f"t{i}" for i in range(100)],
     "tokenizer.chat_template": "{{ x }}" * 100,
 }
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nobody's models are in it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "EVENER_RIG"):
+        monkeypatch.delenv(name, raising=False)
+    return home
 
 
 @pytest.fixture
@@ -103,4 +114,47 @@ def test_fetch_of_a_path_is_the_path(folder: Path) -> None:
 def test_unknown_model_is_an_error_with_a_hint(folder: Path) -> None:
     with pytest.raises(ModelMissing) as caught:
         CliRunner().invoke(app, ["models", "show", "Lama-Q8_0"], catch_exceptions=False)
-    assert caught.value.hint == "did you mean Llama-Q8_0?"
+    assert (caught.value.hint or "").startswith("did you mean Llama-Q8_0")
+
+
+def test_models_of_other_programs_are_listed_found_and_planned_with(folder: Path, own_home: Path) -> None:
+    blob = "ab" * 32
+    store = own_home / ".ollama/models"
+    (store / "blobs").mkdir(parents=True)
+    (store / "manifests/registry.ollama.ai/library/tiny").mkdir(parents=True)
+    write_gguf(store / f"blobs/sha256-{blob}", METADATA, [("token_embd.weight", "Q8_0", (256, 100))])
+    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{blob}"}
+    (store / "manifests/registry.ollama.ai/library/tiny/1b").write_text(json.dumps({"layers": [layer]}))
+    listed = json.loads(evener("list", "--json"))
+    assert [(one["file"], one["store"], one["architecture"]) for one in listed] == [
+        ("Llama-Q8_0.gguf", "evener", "llama"),
+        ("tiny:1b", "ollama", "llama"),
+    ]
+    assert "in ollama" in evener("list")
+    assert json.loads(evener("show", "tiny:1b", "--json"))["name"] == "tiny:1b"
+    assert evener("fetch", "tiny:1b").strip() == str(store / f"blobs/sha256-{blob}")
+
+
+RIG = """
+[[hosts]]
+name = "alpha"
+connection = "local"
+
+[[hosts]]
+name = "gamma"
+connection = "endpoint"
+endpoints = ["10.9.9.9:50052"]
+"""
+
+
+def test_hosts_of_a_rig_are_listed_and_pushed_to_by_name(folder: Path, tmp_path: Path) -> None:
+    rig = tmp_path / "rig.toml"
+    rig.write_text(RIG)
+    listed = json.loads(evener("list", "--all", "--rig", str(rig), "--json"))
+    assert [(one["host"], one["file"]) for one in listed] == [("alpha", "Llama-Q8_0.gguf")]
+    done = json.loads(evener("push", "llama-q8_0", "alpha", "--rig", str(rig), "--json"))
+    assert (done["host"], done["by"], done["paths"]) == ("alpha", "nothing", [str(folder / "Llama-Q8_0.gguf")])
+    with pytest.raises(NameUnknown, match="beta: no such host"):
+        CliRunner().invoke(app, ["models", "push", "x", "beta", "--rig", str(rig)], catch_exceptions=False)
+    with pytest.raises(ConfigurationError, match="gamma: connection = endpoint: no command can be run there"):
+        CliRunner().invoke(app, ["models", "list", "--host", "gamma", "--rig", str(rig)], catch_exceptions=False)

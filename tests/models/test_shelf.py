@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from evener.edges.local_shell import LocalShell
 from evener.errors import BadHeader, ModelMissing
 from evener.models.names import siblings, stem
 from evener.models.parts import all_parts, open_model
-from evener.models.shelf import DEMO_FILE, held, locate
+from evener.models.shelf import DEMO_FILE, Held, held_here, held_there, locate, no_such, only
+from evener.models.stores import OWN, Place, Stored, stored
 from evener.testing.gguf_files import Plain, write_gguf
 
 LLAMA: dict[str, Plain] = {
@@ -18,6 +20,10 @@ LLAMA: dict[str, Plain] = {
     "general.file_type": 15,
     "llama.block_count": 1,
 }
+
+
+async def held(folder: Path, store: str = OWN) -> tuple[Held, ...]:
+    return held_here(await stored(LocalShell("here"), [Place(store=store, folder=str(folder))]))
 
 
 @pytest.fixture
@@ -64,11 +70,11 @@ def test_file_that_may_not_be_read_is_one_line(tmp_path: Path) -> None:
         open_model(tmp_path / "text.gguf")
 
 
-def test_parts_are_one_entry_and_broken_files_say_why(folder: Path) -> None:
+async def test_parts_are_one_entry_and_broken_files_say_why(folder: Path) -> None:
     (folder / "page.gguf").write_text("<html>")
     (folder / "m.gguf.0123456789ab.part").write_bytes(b"123")
     (folder / "readme.txt").write_text("not a model")
-    entries = {entry.file: entry for entry in held(folder)}
+    entries = {entry.file: entry for entry in await held(folder)}
     assert list(entries) == ["Big-00001-of-00002.gguf", "Llama-8B-Q4_K_M.gguf", "m.gguf.0123456789ab.part", "page.gguf"]
     big = entries["Big-00001-of-00002.gguf"]
     assert (big.parts, big.architecture, big.quantisation, big.problem) == (2, "llama", "Q4_K_M", None)
@@ -78,16 +84,32 @@ def test_parts_are_one_entry_and_broken_files_say_why(folder: Path) -> None:
     assert "a web page" in entries["page.gguf"].problem
 
 
-def test_lost_part_is_a_problem_of_its_entry(folder: Path) -> None:
+async def test_lost_part_is_a_problem_of_its_entry(folder: Path) -> None:
     (folder / "Big-00001-of-00002.gguf").unlink()
-    entry = held(folder)[0]
+    entry = (await held(folder))[0]
     assert entry.file == "Big-00001-of-00002.gguf"
     assert entry.problem is not None
     assert entry.problem.endswith("Big-00001-of-00002.gguf: no such file")
 
 
-def test_folder_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:
-    assert held(tmp_path / "none") == ()
+async def test_folder_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:
+    assert await held(tmp_path / "none") == ()
+
+
+async def test_what_is_no_model_is_shown_in_our_own_folder_only(folder: Path) -> None:
+    (folder / "page.gguf").write_text("<html>")
+    assert "page.gguf" in [one.file for one in await held(folder)]
+    assert "page.gguf" not in [one.file for one in await held(folder, store="llama.cpp")]
+
+
+def test_of_another_host_the_header_is_not_known() -> None:
+    model = Stored(name="Big-00001-of-00002.gguf", store="lmstudio", paths=("/a", "/b"), bytes=7, missing=1)
+    assert held_there("beta", [model]) == (
+        Held(
+            file="Big-00001-of-00002.gguf", path="/a", bytes=7, parts=2, host="beta", store="lmstudio", name="Big",
+            problem="1 of 2 parts missing",
+        ),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["Llama-8B-Q4_K_M.gguf", "llama-8b-q4_k_m", "LLAMA-8B-Q4_K_M.GGUF"])
@@ -103,16 +125,23 @@ def test_path_is_itself(folder: Path, tmp_path: Path) -> None:
     assert locate(str(folder / "Llama-8B-Q4_K_M.gguf"), tmp_path / "elsewhere") == folder / "Llama-8B-Q4_K_M.gguf"
 
 
-def test_unknown_name_gets_the_nearest(folder: Path) -> None:
-    with pytest.raises(ModelMissing, match="Lama-8B-Q4_K_M: no such model") as caught:
-        locate("Lama-8B-Q4_K_M", folder)
-    assert caught.value.hint == "did you mean Llama-8B-Q4_K_M?"
-    with pytest.raises(ModelMissing) as caught:
-        locate("llama", folder)
-    assert caught.value.hint == "did you mean Llama-8B-Q4_K_M?"
-    with pytest.raises(ModelMissing) as caught:
-        locate("zzz", folder)
-    assert caught.value.hint == "evener models list shows what is here"
+def test_unknown_name_is_left_to_others_and_gets_the_nearest(folder: Path) -> None:
+    assert locate("Lama-8B-Q4_K_M", folder) is None
+    known = ["Big-00001-of-00002.gguf", "Llama-8B-Q4_K_M.gguf"]
+    error = no_such("Lama-8B-Q4_K_M", known)
+    assert (error.message, error.hint) == ("Lama-8B-Q4_K_M: no such model", "did you mean Llama-8B-Q4_K_M?")
+    assert no_such("llama", known).hint == "did you mean Llama-8B-Q4_K_M?"
+    assert no_such("zzz", known).hint == "evener models list shows what is here"
+
+
+def test_two_models_of_one_name_are_not_guessed_between() -> None:
+    def at(path: str, size: int) -> Stored:
+        return Stored(name="m.gguf", store="lmstudio", paths=(path,), bytes=size)
+
+    assert only("m", (at("/a/m.gguf", 5), at("/b/m.gguf", 5))).path == "/a/m.gguf"
+    with pytest.raises(ModelMissing, match="m: 2 different models of that name") as caught:
+        only("m", (at("/a/m.gguf", 5), at("/b/m.gguf", 6)))
+    assert caught.value.hint == "name one by its path: /a/m.gguf (5 bytes), /b/m.gguf (6 bytes)"
 
 
 def test_folder_is_no_model_and_names_those_in_it(folder: Path) -> None:
@@ -122,9 +151,12 @@ def test_folder_is_no_model_and_names_those_in_it(folder: Path) -> None:
 
 
 def test_url_is_to_be_fetched_first(folder: Path) -> None:
-    with pytest.raises(ModelMissing, match="a URL") as caught:
+    with pytest.raises(ModelMissing, match="not a model at hand") as caught:
         locate("https://h/m.gguf", folder)
     assert caught.value.hint == "evener models fetch https://h/m.gguf"
+    with pytest.raises(ModelMissing) as caught:
+        locate("hf:org/m-GGUF:Q4_K_M", folder)
+    assert caught.value.hint == "evener models fetch hf:org/m-GGUF:Q4_K_M"
 
 
 def test_demo_model_is_found_or_its_command_named(folder: Path) -> None:

@@ -1,64 +1,181 @@
-"""Models for the faces: bring one here, list what is here, find one by name, say what its header says."""
+"""Models for the faces: bring one here, carry one there, list what a host has, find one by name, say what it is."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
+from evener import files
+from evener.dialects import hf_hub
 from evener.edges.download import HttpDownloads
 from evener.edges.local_shell import LocalShell
+from evener.edges.ssh_shell import SshShell
 from evener.errors import ConfigurationError
 from evener.fetching import is_url
-from evener.models import shelf
+from evener.models import hashes, shelf, skeletons, stores
+from evener.models import push as pushing
 from evener.models.demo import fetch_demo
-from evener.models.fetch import fetch_url
-from evener.models.parts import all_parts, open_model
+from evener.models.fetch import fetch_url, part_urls
+from evener.models.hub import fetch_hub, find_hub
+from evener.models.parts import Opened, all_parts, open_model
+from evener.models.push import Pushed
+from evener.models.remote import open_remote
 from evener.models.shelf import Held
 from evener.models.show import Shown, shown
-from evener.ports import Report
+from evener.models.skeletons import Skeleton
+from evener.models.stores import Stored
+from evener.ports import Report, Shell
+from evener.records.rig import Host
 from evener.records.weights import Weights
 from evener.state import models_folder
 
+HERE = "this machine"
+
 
 async def fetch(what: str, *, sha256: str | None = None, report: Report) -> str:
-    """Bring `what` here: a URL, `demo`, or a path, which stays where it is. The path of its (first) file.
+    """Bring `what` here: hf:org/repo:QUANT, a URL, `demo`, or a path, which stays where it is. Its first file's path.
 
     Raises ModelMissing, FetchFailed, BadHeader.
     """
     if is_url(what):
         return str(await fetch_url(HttpDownloads(), what, folder=models_folder(), report=report, sha256=sha256))
     if sha256:
-        raise ConfigurationError("--sha256 is for URLs: the demo model's hash is known, and a path stays as it is")
+        raise ConfigurationError("--sha256 is for URLs: other hashes are known, and a path stays as it is")
+    if hf_hub.is_name(what):
+        return str(await fetch_hub(HttpDownloads(), what, folder=models_folder(), environ=os.environ, report=report))
     if what.lower() == shelf.DEMO_NAME:
         return str(
             await fetch_demo(
-                LocalShell("local"), python=sys.executable, environ=os.environ, folder=models_folder(), report=report
+                LocalShell(HERE), python=sys.executable, environ=os.environ, folder=models_folder(), report=report
             )
         )
     return await locate(what)
 
 
 async def held() -> tuple[Held, ...]:
-    """What the models folder holds."""
-    return await asyncio.to_thread(shelf.held, models_folder())
+    """What this machine has: our own folder first, then other programs' stores."""
+    found = await _stored_here()
+    return await asyncio.to_thread(shelf.held_here, found)
+
+
+async def held_on(host: Host, shell: Shell) -> tuple[Held, ...]:
+    """What a host of the rig has. Raises HostError."""
+    if isinstance(shell, LocalShell):
+        found = await asyncio.to_thread(shelf.held_here, await _stored_here(host.models))
+        return tuple(replace(one, host=host.name) for one in found)
+    return shelf.held_there(host.name, await _stored_on(host, shell))
 
 
 async def locate(name: str) -> str:
     """The path of the first part of the model that `name` means, all parts being there. Raises ModelMissing."""
-    return await asyncio.to_thread(lambda: str(all_parts(_find(name))[0]))
+    found = await _find(name)
+    return str((await asyncio.to_thread(all_parts, found.path))[0])
 
 
 async def weights(name: str) -> Weights:
-    """The facts of a model, by name or path. Raises ModelMissing, BadHeader."""
-    return await asyncio.to_thread(lambda: open_model(_find(name)).weights())
+    """The facts of a model, by any name that `opened` takes. Raises ModelMissing, FetchFailed, BadHeader."""
+    found = await opened(name)
+    return await asyncio.to_thread(found.weights)
+
+
+async def opened(name: str) -> Opened:
+    """A model's headers: of a file here, of one behind a URL or hf:org/repo:QUANT, or out of the catalogue.
+
+    What is here goes before the catalogue. Raises ModelMissing, FetchFailed, BadHeader.
+    """
+    if is_url(name):
+        return await open_remote(HttpDownloads(), part_urls(name))
+    if hf_hub.is_name(name):
+        urls, headers = await find_hub(HttpDownloads(), name, environ=os.environ)
+        return await open_remote(HttpDownloads(), urls, headers=headers)
+    here = await asyncio.to_thread(shelf.locate, name, models_folder())
+    if here is None and (known := await asyncio.to_thread(skeletons.find, name)) is not None:
+        return known
+    found = await _find(name)
+    read = await asyncio.to_thread(open_model, found.path)
+    return replace(read, called=found.called)
+
+
+async def catalogue() -> tuple[Skeleton, ...]:
+    """Models whose headers are shipped, the smallest first."""
+    return await asyncio.to_thread(skeletons.everything)
 
 
 async def show(name: str, *, tensors: bool = False, metadata: bool = False) -> Shown:
-    """What the header of a model says. Raises ModelMissing, BadHeader."""
-    return await asyncio.to_thread(lambda: shown(open_model(_find(name)), tensors=tensors, metadata=metadata))
+    """What the header of a model says. Raises ModelMissing, FetchFailed, BadHeader."""
+    found = await opened(name)
+    return await asyncio.to_thread(lambda: shown(found, tensors=tensors, metadata=metadata))
 
 
-def _find(name: str) -> Path:
-    return shelf.locate(name, models_folder())
+async def sha256(paths: Sequence[str], *, report: Report) -> str:
+    """The identity of a model: its file's hash, or one made of the hashes of its parts. At once for a known file."""
+    return await hashes.sha256_of_all(paths, report=report)
+
+
+async def where(model: str, host: Host, shell: Shell) -> str | None:
+    """The path of a model on a host, its first part; None when the host has no file of that name and size.
+
+    `model` is a name or path here. Raises ModelMissing when it is not even here, HostError.
+    """
+    paths = await asyncio.to_thread(all_parts, (await _find(model)).path)
+    if isinstance(shell, LocalShell):
+        return str(paths[0])
+    size = sum(path.stat().st_size for path in paths)
+    called = stores.named(paths[0].name, await _stored_on(host, shell))
+    return next((one.path for one in called if (one.bytes, len(one.paths)) == (size, len(paths))), None)
+
+
+async def push(model: str, host: Host, shell: Shell, *, report: Report) -> Pushed:
+    """Carry a model of this machine to the models folder of a host. Raises ModelMissing, HostError."""
+    paths = await asyncio.to_thread(all_parts, (await _find(model)).path)
+    folder = await _own_folder(host, shell)
+    return await pushing.push(LocalShell(HERE), shell, paths, folder=folder, rsync=_by_rsync(shell), report=report)
+
+
+def _by_rsync(shell: Shell) -> str | None:
+    """Where rsync reaches a shell's host. It reads ssh's configuration by itself, and knows no ssh:// address."""
+    if isinstance(shell, LocalShell):
+        return ""
+    return f"{shell.target}:" if isinstance(shell, SshShell) and "://" not in shell.target else None
+
+
+class _Found(NamedTuple):
+    path: Path
+    called: str | None  # where the file's own name says nothing
+
+
+async def _find(name: str) -> _Found:
+    if path := await asyncio.to_thread(shelf.locate, name, models_folder()):
+        return _Found(path, None)
+    found = await _stored_here()
+    called = stores.named(name, found)
+    if not called:
+        raise shelf.no_such(name, [*(model.name for model in found), *skeletons.names()])
+    model = shelf.only(name, called)
+    return _Found(Path(model.path), model.name if model.store == "ollama" else None)
+
+
+async def _stored_here(*more: str | None) -> tuple[Stored, ...]:
+    own = [str(models_folder()), *(str(Path(folder).expanduser()) for folder in more if folder)]
+    return await _walk(LocalShell(HERE), str(Path.home()), environ=os.environ, own=own)
+
+
+async def _stored_on(host: Host, shell: Shell) -> tuple[Stored, ...]:
+    own = dict.fromkeys([await _own_folder(host, shell), f"{await files.cache_folder(shell)}/models"])
+    return await _walk(shell, await files.expanded(shell, "~"), environ={}, own=list(own))
+
+
+async def _walk(shell: Shell, home: str, *, environ: Mapping[str, str], own: Sequence[str]) -> tuple[Stored, ...]:
+    return await stores.stored(shell, stores.places(home, environ=environ, own=own))
+
+
+async def _own_folder(host: Host, shell: Shell) -> str:
+    """Where a host's models are kept: as the rig file says, else in evener's cache there."""
+    if host.models:
+        return str(PurePosixPath(await files.expanded(shell, host.models)))
+    return str(models_folder()) if isinstance(shell, LocalShell) else f"{await files.cache_folder(shell)}/models"

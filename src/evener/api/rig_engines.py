@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from evener.api import engines
 from evener.api.rig import Rig
+from evener.api.rig_models import door
 from evener.edges.rpc_probe import RpcProbe
 from evener.engine import compare
-from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError, NameUnknown
+from evener.errors import EngineError, EngineMissing, HostError
 from evener.ports import Report, Shell
 from evener.records.capability import Backend, HostEngine, Installed, RigEngines, WorkerFound
 from evener.records.rig import Host
@@ -32,7 +33,7 @@ async def install(
     """
     rig = Rig.open(rig_file)
     shells = rig.shells()
-    shell = _shell(rig, shells, host) if host else engines.here()
+    shell = door(rig, host)[1] if host else engines.here()
     others = [one for name, one in shells.items() if name != host]
     asked = [] if given or rig.record.path is None else await together(_architectures(one) for one in others)
     done = await engines.install(
@@ -51,7 +52,7 @@ async def install(
 async def push(rig_file: str | None, host: str, *, report: Report) -> Installed:
     """Carry this machine's engine to a host of the rig. Raises NameUnknown, EngineUnfit, HostError."""
     rig = Rig.open(rig_file)
-    return await engines.push(_shell(rig, rig.shells(), host), report=report, engine=rig.record.head.engine)
+    return await engines.push(door(rig, host)[1], report=report, engine=rig.record.head.engine)
 
 
 async def check(rig_file: str | None) -> RigEngines:
@@ -109,17 +110,6 @@ async def _architectures(shell: Shell) -> frozenset[str] | str:
         return await engines.architectures_of(shell)
     except HostError as error:
         return error.message
-
-
-def _shell(rig: Rig, shells: Mapping[str, Shell], host: str) -> Shell:
-    if (shell := shells.get(host)) is not None:
-        return shell
-    if known := rig.record.host(host):
-        raise ConfigurationError(
-            f"{host}: connection = {known.connection}: no command can be run there",
-            hint='connection = "ssh" lets evener in',
-        )
-    raise NameUnknown(f"{host}: no such host", hint=f"the rig has {', '.join(h.name for h in rig.record.hosts)}")
 
 
 def _version(dotted: str) -> tuple[int, int, int]:

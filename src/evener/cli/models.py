@@ -1,4 +1,4 @@
-"""`evener models`: bring a GGUF here, list what is here, show what a header says."""
+"""`evener models`: bring a GGUF here, carry it there, list what hosts have, show what a header says."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ import typer
 from rich.markup import escape
 
 from evener.cli.console import err, gib, out, progress_bar, run_async, show_json
+from evener.cli.options import RigFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evener.models.shelf import Held
     from evener.models.show import Shown
 
-app = typer.Typer(help="Bring a GGUF here, list what is here, show what a header says.", no_args_is_help=True)
+app = typer.Typer(
+    help="Bring a GGUF here, carry it to other hosts, list what is there, show what a header says.",
+    no_args_is_help=True,
+)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+OWN = "evener"  # the store that needs no mention
 LONGEST_VALUE = 100  # characters; a chat template has thousands
 
 
 @app.command()
 def fetch(
-    what: Annotated[str, typer.Argument(help="A URL (of any part of a split model), `demo`, or a path.")],
+    what: Annotated[str, typer.Argument(help="hf:org/repo:QUANT, a URL (of any part), `demo`, or a path.")],
     sha256: Annotated[str | None, typer.Option(help="Refuse the file unless it has this hash.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -34,26 +40,64 @@ def fetch(
     show_json({"path": path}) if as_json else out.print(escape(path), soft_wrap=True)
 
 
+@app.command()
+def push(
+    model: Annotated[str, typer.Argument(help="A path, `demo`, or the name of a model that is here.")],
+    host: Annotated[str, typer.Argument(help="A host of the rig.")],
+    rig: RigFile = None,
+    as_json: Json = False,
+) -> None:
+    """Carry a model to another host, and check its hash there. Interrupted, the same command goes on."""
+    from evener.api import rig_models
+
+    with progress_bar(quiet=as_json) as report:
+        done = run_async(rig_models.push(model, host, rig_file=rig, report=report))
+    if as_json:
+        show_json(done)
+        return
+    for path in done.unchecked:
+        err.print(f"[yellow]note:[/] {escape(path)}: only its size was compared: no sha256sum there", soft_wrap=True)
+    how = "already there" if done.by == "nothing" else f"by {done.by} in {done.took_s:.0f} s"
+    out.print(f"{escape(done.host)}: {escape(done.paths[0])}, {gib(done.bytes)}, {how}", soft_wrap=True)
+
+
 @app.command("list")
-def list_models(as_json: Json = False) -> None:
-    """List the models that are here, and downloads that are not finished."""
+def list_models(
+    host: Annotated[str | None, typer.Option(help="What this host of the rig has.")] = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="What every host of the rig has.")] = False,
+    rig: RigFile = None,
+    as_json: Json = False,
+) -> None:
+    """List models, our own and those of other programs' stores, and downloads that are not finished.
+
+    Exit 1 when a host did not answer.
+    """
+    from evener.api import models, rig_models
+
+    held, problems = (
+        run_async(rig_models.held(rig, host=host)) if host or everywhere else (run_async(models.held()), ())
+    )
+    show_json(held) if as_json else _show_held(held, with_host=everywhere)
+    for problem in problems:
+        err.print(f"[bold red]problem:[/] {escape(problem)}", soft_wrap=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _show_held(held: tuple[Held, ...], *, with_host: bool) -> None:
     from rich.table import Column, Table
 
-    from evener.api import models
-
-    held = run_async(models.held())
-    if as_json:
-        show_json(held)
-        return
     if not held:
         out.print("no model yet: evener models fetch demo")
         return
-    table = Table(
-        Column("file", overflow="fold"), "size", "parts", "architecture", "quantisation", "", box=None, pad_edge=False
-    )
+    columns = ["size", "parts", "architecture", "quantisation", ""]
+    first = [Column("host")] if with_host else []
+    table = Table(*first, Column("file", overflow="fold"), *columns, box=None, pad_edge=False)
     for one in held:
-        cells = (one.file, gib(one.bytes), str(one.parts), one.architecture or "?", one.quantisation or "?")
-        table.add_row(*map(_plain, cells), f"[red]{_plain(one.problem)}[/]" if one.problem else "")
+        cells = [one.host or ""] if with_host else []
+        cells += [one.file, gib(one.bytes), str(one.parts), one.architecture or "?", one.quantisation or "?"]
+        where = "" if one.store == OWN else f"in {one.store}"
+        table.add_row(*map(_plain, cells), f"[red]{_plain(one.problem)}[/]" if one.problem else where)
     out.print(table)
 
 

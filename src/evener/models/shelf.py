@@ -1,4 +1,4 @@
-"""Models at hand: what the models folder holds, and which file a name means. Fetches nothing."""
+"""Models at hand: what a host holds, and which file a name means. Fetches nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from evener.errors import BadHeader, ModelMissing
-from evener.models.facts import joined, model_name, quantisation
+from evener.models.facts import joined, quantisation
 from evener.models.names import siblings, stem
 from evener.models.parts import open_model
+from evener.models.stores import OWN, Stored
 
 DEMO_NAME = "demo"
 DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -18,60 +19,85 @@ DEMO_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """One model of the folder. `problem` says why it cannot be used; what it would have said is then None."""
+    """One model of a host. `problem` says why it cannot be used; what it would have said is then None.
 
-    file: str  # the first part's name, or that of a download's remains
+    On other hosts no header is read: `architecture` and `quantisation` are None there.
+    """
+
+    file: str  # the first part's name, or that of a download's remains, or what Ollama calls it
     path: str
     bytes: int
     parts: int = 1
+    host: str | None = None  # None: this machine
+    store: str = OWN  # whose folder it is in: evener, huggingface, llama.cpp, lmstudio, ollama
     name: str | None = None
     architecture: str | None = None
     quantisation: str | None = None
     problem: str | None = None
 
 
-def held(folder: Path) -> tuple[Held, ...]:
-    """Every model in the folder, by name. Parts of one model are one entry; unfinished downloads are listed as such."""
-    names = {path.name: path for path in folder.glob("*") if path.is_file()} if folder.is_dir() else {}
-    firsts = {siblings(name)[0] for name in names if name.lower().endswith(".gguf")}
-    models = [_held(folder / first, names) for first in firsts]
-    rests = [_rest(path) for name, path in names.items() if name.endswith(".part")]
-    return tuple(sorted(models + rests, key=lambda h: h.file.lower()))
+def held_here(found: Iterable[Stored]) -> tuple[Held, ...]:
+    """The models of this machine, with what their headers say. Blocking. The rest of a store that is no model is left
+    out; in our own folder it is shown with its problem."""
+    entries = [_with_header(model) for model in found]
+    return tuple(entry for entry in entries if entry.problem is None or entry.store == OWN)
 
 
-def _held(path: Path, names: dict[str, Path]) -> Held:
-    parts = siblings(path.name)
-    size = sum(names[name].stat().st_size for name in parts if name in names)
-    entry = Held(file=path.name, path=str(path), bytes=size, parts=len(parts))
+def held_there(host: str, found: Iterable[Stored]) -> tuple[Held, ...]:
+    """The models of another host."""
+    return tuple(_entry(model, host=host) for model in found)
+
+
+def _entry(model: Stored, *, host: str | None = None) -> Held:
+    missing = f"{model.missing} of {len(model.paths)} parts missing" if model.missing else None
+    return Held(
+        file=model.name,
+        path=model.path,
+        bytes=model.bytes,
+        parts=len(model.paths),
+        host=host,
+        store=model.store,
+        name=stem(model.name),
+        problem="download not finished" if model.unfinished else missing,
+    )
+
+
+def _with_header(model: Stored) -> Held:
+    entry = _entry(model)
+    if model.unfinished:
+        return _spoilt(entry, entry.problem)
     try:
-        opened = open_model(path)
+        opened = open_model(Path(model.path))
         tensors, metadata = joined(opened.paths, opened.headers), opened.headers[0].metadata
     except (BadHeader, ModelMissing) as error:
-        return Held(file=entry.file, path=entry.path, bytes=size, parts=entry.parts, problem=error.message)
+        return _spoilt(entry, error.message)
     return Held(
         file=entry.file,
         path=entry.path,
-        bytes=size,
+        bytes=entry.bytes,
         parts=entry.parts,
-        name=model_name(str(path)),
+        store=entry.store,
+        name=entry.name,
         architecture=str(metadata.get("general.architecture", "")) or None,
         quantisation=quantisation(metadata, tensors),
     )
 
 
-def _rest(path: Path) -> Held:
-    return Held(file=path.name, path=str(path), bytes=path.stat().st_size, problem="download not finished")
+def _spoilt(entry: Held, problem: str | None) -> Held:
+    return Held(
+        file=entry.file, path=entry.path, bytes=entry.bytes, parts=entry.parts, store=entry.store, problem=problem
+    )
 
 
-def locate(name: str, folder: Path) -> Path:
+def locate(name: str, folder: Path) -> Path | None:
     """The file that `name` means: `demo`, a path, or a file of the folder by its name or stem, whatever the case.
 
-    Raises ModelMissing with names that come near.
+    None when no file of the folder is called so. Raises ModelMissing for what can be no name of a model.
     """
     if name.lower() == DEMO_NAME:
         return _demo(folder)
-    if "://" in name:
-        raise ModelMissing(f"{name}: a URL, not a model at hand", hint=f"evener models fetch {name}")
+    if "://" in name or name.lower().startswith("hf:"):
+        raise ModelMissing(f"{name}: not a model at hand", hint=f"evener models fetch {name}")
     path = Path(name).expanduser()
     if path.is_file():
         return path.absolute()
@@ -81,11 +107,13 @@ def locate(name: str, folder: Path) -> Path:
         )
     if len(siblings(path.name)) > 1 and path.parent.is_dir() and "/" in name:
         return path.absolute()  # a part that is missing: reading the parts names it
-    known = _names(folder)
-    for file in known:
-        if name.lower() in (file.lower(), stem(file).lower()):
-            return folder / file
-    raise ModelMissing(f"{name}: no such model", hint=_near(name, known) or "evener models list shows what is here")
+    called = (file for file in _names(folder) if name.lower() in (file.lower(), stem(file).lower()))
+    return next((folder / file for file in called), None)
+
+
+def no_such(name: str, known: Iterable[str]) -> ModelMissing:
+    """The error for a name that nothing at hand carries; `known` are the names that something does."""
+    return ModelMissing(f"{name}: no such model", hint=_near(name, known) or "evener models list shows what is here")
 
 
 def _demo(folder: Path) -> Path:
@@ -110,3 +138,13 @@ def _near(name: str, known: Iterable[str]) -> str | None:
     holding = [key for key in stems if name.lower() in key and key not in close]
     names = [stems[key] for key in [*close, *holding][:3]]
     return f"did you mean {' or '.join(names)}?" if names else None
+
+
+def only(name: str, found: tuple[Stored, ...]) -> Stored:
+    """The one model among those of a name; copies of one size count as one. Raises ModelMissing when they differ."""
+    if len({model.bytes for model in found}) > 1:
+        listed = ", ".join(f"{model.path} ({model.bytes} bytes)" for model in found)
+        raise ModelMissing(
+            f"{name}: {len(found)} different models of that name", hint=f"name one by its path: {listed}"
+        )
+    return found[0]

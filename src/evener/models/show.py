@@ -66,7 +66,7 @@ def shown(opened: Opened, *, tensors: bool = False, metadata: bool = False) -> S
     weights, why_not = _weights(opened)
     architecture = str(keys.get("general.architecture", "unknown"))
     return Shown(
-        name=model_name(opened.paths[0]),
+        name=opened.called or model_name(opened.paths[0]),
         architecture=architecture,
         quantisation=quantisation(keys, every),
         paths=opened.paths,

@@ -126,7 +126,7 @@ class HostEngine:
 class WorkerFound:
     """Somebody who listens in a host's range of RPC ports, or on an endpoint of the rig file.
 
-    `protocol` is None where no worker answered; `answer` says what did. `pid` and `path` are None where we may not look.
+    `protocol` is None where no worker answered; `answer` says what did. `pid` and `path` are None where it is hidden.
     """
 
     host: str
