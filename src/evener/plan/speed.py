@@ -6,13 +6,14 @@ has an interval as wide as what it assumes. Explained, with sources, in docs/exp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
 from evener.plan.links import UNKNOWN
 from evener.plan.memory import UBATCH
+from evener.plan.speed_load import load_seconds
 from evener.plan.speed_stage import Cost, Stage, decode_cost, prompt_cost
 from evener.plan.speed_traffic import Traffic, decode_traffic, prompt_traffic
 from evener.plan.speed_values import NOTHING, combined, over, scaled, total, value
@@ -33,7 +34,7 @@ class Build:
 # Between what loopback shows of the same build (380 us, plan/links.py) and what older builds cost on real networks.
 CURRENT = Build(hop_us=value(1500, 300, 4000), prompts_overlap=True)
 # Builds before graphs were kept on the worker send the whole graph with each token. Fitted to gpt-oss on 1 to 4 hosts.
-BEFORE_GRAPH_REUSE = Build(hop_us=value(4700, 2500, 8000), prompts_overlap=False, multiply_share=0.6)
+BEFORE_GRAPH_REUSE = Build(hop_us=value(4900, 2500, 8000), prompts_overlap=False, multiply_share=0.59)
 
 
 def predict(
@@ -44,12 +45,13 @@ def predict(
     depth: int,
     build: Build = CURRENT,
     ubatch: int = UBATCH,
+    cached: Collection[str] = (),
 ) -> Predicted:
     """Speed of `stages` in the order a token passes them, each sequence `depth` tokens long already.
 
     `decode_tokens_per_s` is one user alone, `users_tokens_per_s` all `workload.users` together, `prefill_tokens_per_s`
     a prompt of `workload.prompt_tokens` after `depth` tokens. A member is None where a device's speed is not known.
-    The shares of `per_token_ms` add up to one token of one user.
+    The shares of `per_token_ms` add up to one token of one user. `cached` are endpoints whose worker cache is warm.
     """
     alone = _decode(stages, weights, workload, sequences=1, depth=depth, build=build)
     crowd = _decode(stages, weights, workload, sequences=workload.users, depth=depth, build=build)
@@ -58,6 +60,7 @@ def predict(
         decode_tokens_per_s=_rate(1, _seconds(alone)),
         users_tokens_per_s=_rate(workload.users, _seconds(crowd)),
         prefill_tokens_per_s=_rate(workload.prompt_tokens, prompt_s),
+        load_s=load_seconds(stages, weights, cached=cached),
         per_token_ms=_shares(alone),
     )
 

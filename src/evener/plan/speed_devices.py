@@ -29,33 +29,33 @@ class Reach:
 
 REACH: dict[Family, Reach] = {
     "cuda": Reach(
-        weights=value(0.78, 0.65, 0.88), cache=value(0.75, 0.5, 0.9), multiply=value(0.30, 0.15, 0.42),
+        weights=value(0.76, 0.65, 0.88), cache=value(0.75, 0.5, 0.9), multiply=value(0.29, 0.15, 0.42),
         attend=value(0.30, 0.15, 0.5), layer_us=value(22, 10, 40), expert_layer_us=value(15, 5, 40),
         graph_us=value(250, 80, 600),
     ),
     "hbm": Reach(  # data-centre cards: more bandwidth and more integer units than these kernels keep busy
-        weights=value(0.50, 0.30, 0.75), cache=value(0.5, 0.25, 0.8), multiply=value(0.15, 0.07, 0.30),
+        weights=value(0.45, 0.30, 0.75), cache=value(0.5, 0.25, 0.8), multiply=value(0.135, 0.07, 0.30),
         attend=value(0.20, 0.08, 0.4), layer_us=value(22, 10, 40), expert_layer_us=value(15, 5, 40),
         graph_us=value(250, 80, 600),
     ),
     "gb10": Reach(
-        weights=value(0.78, 0.65, 0.88), cache=value(0.5, 0.3, 0.8), multiply=value(0.25, 0.12, 0.4),
-        attend=value(0.30, 0.15, 0.5), layer_us=value(22, 10, 50), expert_layer_us=value(25, 5, 60),
+        weights=value(0.80, 0.65, 0.88), cache=value(0.49, 0.3, 0.8), multiply=value(0.28, 0.12, 0.4),
+        attend=value(0.31, 0.15, 0.5), layer_us=value(22, 10, 50), expert_layer_us=value(25, 5, 60),
         graph_us=value(250, 80, 600),
     ),
     "radeon": Reach(
-        weights=value(0.80, 0.62, 0.88), cache=value(0.5, 0.25, 0.8), multiply=value(0.25, 0.1, 0.45),
+        weights=value(0.81, 0.62, 0.88), cache=value(0.5, 0.25, 0.8), multiply=value(0.25, 0.1, 0.45),
         attend=value(0.15, 0.05, 0.35), layer_us=value(25, 10, 60), expert_layer_us=value(20, 5, 60),
         graph_us=value(250, 80, 800),
     ),
     "strix": Reach(
-        weights=value(0.78, 0.62, 0.9), cache=value(0.35, 0.12, 0.6), multiply=value(0.28, 0.14, 0.45),
-        attend=value(0.15, 0.05, 0.35), layer_us=value(40, 15, 80), expert_layer_us=value(60, 20, 150),
+        weights=value(0.78, 0.62, 0.9), cache=value(0.34, 0.12, 0.6), multiply=value(0.28, 0.14, 0.45),
+        attend=value(0.15, 0.05, 0.35), layer_us=value(40, 15, 80), expert_layer_us=value(59, 20, 150),
         graph_us=value(300, 80, 1000),
     ),
     "metal": Reach(
-        weights=value(0.75, 0.6, 0.88), cache=value(0.5, 0.25, 0.8), multiply=value(0.5, 0.25, 0.8),
-        attend=value(0.3, 0.1, 0.6), layer_us=value(40, 15, 90), expert_layer_us=value(110, 30, 220),
+        weights=value(0.71, 0.6, 0.88), cache=value(0.5, 0.25, 0.8), multiply=value(0.5, 0.25, 0.8),
+        attend=value(0.3, 0.1, 0.6), layer_us=value(41, 15, 90), expert_layer_us=value(115, 30, 220),
         graph_us=value(400, 100, 1200),
     ),
     "arc": Reach(

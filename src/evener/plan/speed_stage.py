@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evener.plan.memory import cell_bytes
-from evener.plan.speed_values import NOTHING, largest, over, product, scaled, total, value
+from evener.plan.speed_values import NOTHING, combined, largest, over, product, scaled, total, value
 from evener.records.plan import Value, Workload
 from evener.records.speed import DeviceSpeed, LinkSpeed
 from evener.records.weights import Attention, Weights
@@ -98,16 +98,21 @@ def cache_read_bytes(stage: Stage, weights: Weights, workload: Workload, *, sequ
 def decode_cost(stage: Stage, weights: Weights, workload: Workload, *, sequences: int, depth: int) -> Cost | None:
     """One decoding step of `sequences` sequences. None where the device's speed is not known."""
     speed = stage.speed
-    if speed is None or speed.weights_bytes_per_s is None:
+    if speed is None or (rate := speed.weights_bytes_per_s) is None:
         return None
-    reading = over(touched_bytes(stage, weights, tokens=sequences), speed.weights_bytes_per_s)
-    cache = cache_read_bytes(stage, weights, workload, sequences=sequences, depth=depth)
-    reading = total((reading, over(cache, speed.cache_bytes_per_s or speed.weights_bytes_per_s)))
+    cache_rate = speed.cache_bytes_per_s or rate
+
+    def reading_s(together: int) -> Value:
+        cache = cache_read_bytes(stage, weights, workload, sequences=together, depth=depth)
+        return total((over(touched_bytes(stage, weights, tokens=together), rate), over(cache, cache_rate)))
+
     multiplying = NOTHING
     if sequences > 1 and speed.flop_per_s is not None:
         plain, routed = _flop(stage, weights, head=True)
-        multiplying = over(sequences * (plain + routed), product(speed.flop_per_s, SMALL_BATCH_SHARE))
-    return Cost(work_s=largest(reading, multiplying), fixed_s=_fixed(stage, weights, speed))
+        together = over(sequences * (plain + routed), product(speed.flop_per_s, SMALL_BATCH_SHARE))
+        one_by_one = scaled(reading_s(1), sequences)  # a batch never costs more than its members
+        multiplying = combined(min, together, one_by_one)
+    return Cost(work_s=largest(reading_s(sequences), multiplying), fixed_s=_fixed(stage, weights, speed))
 
 
 def prompt_cost(
