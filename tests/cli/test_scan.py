@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -129,3 +130,69 @@ def test_the_first_rig_file_is_sound_also_with_its_second_host_taken_in() -> Non
     rig = parse_rig(taken_in, path="rig.toml")
     assert [host.name for host in rig.hosts] == ["alpha", "beta"]
     assert (rig.links[0].gbit_per_s, rig.serve.port, rig.money is not None) == (4.7, 8080, True)
+
+
+RIG_WITH_WINDOWS = """\
+[[hosts]]
+name = "alpha"
+connection = "local"
+[[hosts]]
+name = "windows"
+connection = "endpoint"
+endpoints = ["192.0.2.1:50052"]
+"""
+TABLE = Path(__file__).parents[1] / "captures" / "nvidia_smi" / "table_two_5090.txt"
+
+
+def test_pasted_output_is_kept_and_shown_with_its_age(here: Path) -> None:
+    (here / "rig.toml").write_text(RIG_WITH_WINDOWS)
+    done = evener("scan", "--paste", "windows", "--from", str(TABLE))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("windows: taken in as pasted: NVIDIA GeForce RTX 5090, NVIDIA GeForce RTX 5090\n")
+    scanned = json.loads(evener("scan", "--json").stdout)
+    cards = scanned["hosts"][1]["cards"]
+    assert [(c["bus_id"], c["holders"], c["pasted_at"] is not None) for c in cards] == [
+        ("00000000:01:00.0", None, True),
+        ("00000000:02:00.0", None, True),
+    ]
+    assert scanned["hosts"][1]["fault"].startswith("192.0.2.1:50052: ")
+
+
+def test_what_is_pasted_must_be_nvidia_smis_and_for_a_host_of_the_rig(here: Path) -> None:
+    (here / "rig.toml").write_text(RIG_WITH_WINDOWS)
+    (here / "note.txt").write_text("hello")
+    done = evener("scan", "--paste", "windows", "--from", "note.txt")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: this is no output of nvidia-smi")
+    done = evener("scan", "--paste", "vista", "--from", str(TABLE))
+    assert done.stderr == "error: no host is called vista\nhint: there is: alpha, windows\n"
+    done = evener("scan", "--paste", "windows", "--from", "none.txt")
+    assert (done.returncode, done.stderr) == (2, "error: none.txt: No such file or directory\n")
+
+
+def test_measuring_links_needs_one(here: Path) -> None:
+    (here / "rig.toml").write_text('[[hosts]]\nname = "alpha"\nconnection = "local"\n')
+    done = evener("scan", "--links")
+    assert done.returncode == 2
+    assert "error: the rig file names no link\n" in done.stderr
+
+
+@pytest.mark.engine
+def test_links_are_measured_kept_and_shown_again(engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVENER_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("EVENER_ENGINE", str(engine))
+    text = (
+        '[[hosts]]\nname = "alpha"\nconnection = "local"\naddress = "127.0.0.1"\nports = "19100-19103"\n'
+        '[[hosts]]\nname = "beta"\nconnection = "local"\naddress = "127.0.0.2"\nports = "19100-19103"\n'
+        '[[links]]\nname = "lo"\nbetween = ["alpha", "beta"]\n'
+    )
+    (tmp_path / "rig.toml").write_text(text)
+    done = evener("scan", "--links", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("Sending data over each link, about 5 s each.\n")
+    (link,) = json.loads(done.stdout)["links"]
+    assert (link["name"], link["addresses"]) == ("lo", ["127.0.0.1", "127.0.0.2"])
+    assert link["payload"]["set_mib_per_s"]["n"] >= 2
+    assert re.search(r"measured \d+ s ago", evener("scan").stdout)
+    (tmp_path / "rig.toml").write_text(text.replace("127.0.0.2", "127.0.0.4"))
+    assert json.loads(evener("scan", "--json").stdout)["links"] == []  # of another address: it says nothing

@@ -118,3 +118,16 @@ def test_bench_row_tells_backends_and_time() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "null", "[{}]", '{"avg_ns": 1}', "main: error: unable to load model"])
 def test_anything_else_is_no_bench_row(text: str) -> None:
     assert llama_build.bench_row(text) is None
+
+
+def test_devices_of_every_backend_are_read_and_blas_is_none() -> None:
+    listed = llama_build.devices((CAPTURES / "list_devices_others.txt").read_text())
+    assert [(d.name, d.description) for d in listed] == [
+        ("MTL0", "Apple M1 Max"),
+        ("SYCL0", "Intel(R) Arc(TM) B580 Graphics"),
+        ("SYCL1", "Intel(R) Graphics"),
+        ("ROCm0", "AMD Radeon AI PRO R9700"),
+        ("ROCm1", "AMD Radeon(TM) Graphics"),
+        ("Vulkan0", "AMD Radeon 890M Graphics (RADV STRIX1)"),
+    ]
+    assert (listed[1].total_bytes, listed[1].free_bytes) == (12216 << 20, 11959 << 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
@@ -33,8 +34,8 @@ async def measure(rig: Rig, *, report: Report) -> tuple[LinkMeasured, ...]:
     scan = await rig.scan()
     world = links.World(rpc=RpcProbe(), bench=RpcPayload(), report=report, now=lambda: datetime.now(UTC))
     with ExitStack() as held:
-        for host in dict.fromkeys(end for link in rig.record.links for end in link.between):
-            held.enter_context(locks.hold(state_folder() / "locks", host, OWNER))
+        for machine, host in _machines(rig.record.links, scan).items():
+            held.enter_context(locks.hold(state_folder() / "locks", machine, what=host, owner=OWNER))
         done = []
         for link in rig.record.links:
             between = ends(rig.record, link)
@@ -59,6 +60,15 @@ def paste(rig: Rig, host: str, text: str) -> Pasted:
     pasted = Pasted(host=host, taken_at=datetime.now(UTC), cards=cards)
     measured.save_pasted(pasted)
     return pasted
+
+
+def _machines(wanted: Sequence[Link], scan: Scan) -> dict[str, str]:
+    """The machines at the links' ends, each with its first host's name: the keys that deployments hold too."""
+    machines: dict[str, str] = {}
+    for name in (end for link in wanted for end in link.between):
+        seen = scan.host(name)
+        machines.setdefault(f"machine-{(seen and seen.machine_id) or name}", name)
+    return machines
 
 
 async def _sides(rig: Rig, link: Link, between: Ends, scan: Scan) -> links.Sides:

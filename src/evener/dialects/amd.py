@@ -110,7 +110,7 @@ def _rocm_card(name: str, row: Mapping[str, Any], driver: str | None) -> AmdCard
     heat = next((_float(v) for k, v in row.items() if k.startswith("Temperature (Sensor edge)")), None)
     card = _card(
         fallback_id=name,
-        names=(row.get("Card Series"), row.get("Card series"), row.get("Device Name"), row.get("Card Model")),
+        names=(row.get("Card Series"), row.get("Card series"), row.get("Device Name")),
         unique=row.get("Unique ID"),
         bus_id=row.get("PCI Bus"),
         gfx=gfx,
@@ -142,7 +142,7 @@ def _amd_card(gpu: int, static: Mapping[str, Any], metric: Mapping[str, Any], li
     limits = _part(static, "limit")
     card = _card(
         fallback_id=f"card{gpu}",
-        names=(asic.get("market_name"), asic.get("device_id")),
+        names=(asic.get("market_name"),),
         unique=listed.get("uuid"),
         bus_id=_part(static, "bus").get("bdf") or listed.get("bdf"),
         gfx=_said(asic.get("target_graphics_version")),
@@ -178,10 +178,11 @@ def _card(
 ) -> Card:
     bus, uuid = _said(bus_id), _unique(unique)
     total, used = pools.vram_total, pools.vram_used
+    unnamed = f"AMD {gfx}" if gfx else "AMD GPU"
     return Card(
         id=uuid or bus or fallback_id,
         kind="rocm",
-        name=next((said for name in names if (said := _said(name))), "AMD GPU"),
+        name=next((said for name in names if (said := _said(name)) and not said.startswith("0x")), unnamed),
         bus_id=bus,
         uuid=uuid,
         total_bytes=total,

@@ -1,0 +1,56 @@
+"""What was measured or pasted is kept, and what nobody can read any more is not there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from evener.edges import measured
+from evener.errors import HostError
+from evener.records.card import Card, Pasted
+from evener.records.link import LinkMeasured, Measured
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+LINK = LinkMeasured(
+    name="5gbe",
+    between=("alpha", "beta"),
+    addresses=("10.0.0.1", "10.0.0.2"),
+    taken_at=NOON,
+    out_gbit_per_s=Measured(n=5, p50=4.69, low=4.6, high=4.7),
+    notes=("a note",),
+)
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENER_STATE", str(tmp_path))
+
+
+def test_a_link_comes_back_whichever_end_is_named_first() -> None:
+    measured.save_link(LINK)
+    assert measured.links([("5gbe", ("beta", "alpha"))]) == (LINK,)
+
+
+def test_two_cables_between_the_same_hosts_are_kept_apart() -> None:
+    measured.save_link(LINK)
+    assert measured.links([("tb5", ("alpha", "beta")), ("5gbe", ("alpha", "beta"))]) == (LINK,)
+
+
+def test_pasted_cards_come_back_by_host() -> None:
+    one = Pasted(host="windows", taken_at=NOON, cards=(Card(id="g", kind="cuda", name="RTX 5090"),))
+    measured.save_pasted(one)
+    assert measured.pasted(["alpha", "windows"]) == {"windows": one}
+
+
+def test_a_file_of_another_making_is_as_if_it_were_not_there() -> None:
+    path = measured.save_link(LINK)
+    path.write_text('{"name": 3}')
+    assert measured.links([("5gbe", ("alpha", "beta"))]) == ()
+
+
+def test_a_state_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "measured").write_text("a file in the way")
+    with pytest.raises(HostError, match=r"5gbe\.json: cannot be written"):
+        measured.save_link(LINK)
