@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,9 +75,11 @@ class ClusterRig(Rig):
         return [*far, *ports, *here, *locks, *near]
 
     def assert_nothing_left(self, *, within_s: float = LEFT_WITHIN_S) -> float:
-        begun = eventually(lambda: not self.left() or None, within_s=within_s)
-        assert self.left() == []
-        return begun
+        begun = time.monotonic()
+        while left := self.left():
+            assert time.monotonic() - begun < within_s, f"after {within_s} s: {left}"
+            time.sleep(0.1)
+        return time.monotonic() - begun
 
     def failure(self) -> str:
         """The fault of a deployment that ended by itself."""
@@ -154,6 +157,11 @@ def rig_on(bed: Bed, folder: Path, engine: Path) -> Iterator[ClusterRig]:
 @pytest.fixture
 def rig(two: Bed, tmp_path: Path, engine: Path, model: Path) -> Iterator[ClusterRig]:
     yield from rig_on(two, tmp_path, engine)
+
+
+@pytest.fixture
+def slow_rig(slow: Bed, tmp_path: Path, engine: Path, model: Path) -> Iterator[ClusterRig]:
+    yield from rig_on(slow, tmp_path, engine)
 
 
 def chat(url: str, *, key: str | None = None) -> int:

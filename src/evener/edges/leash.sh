@@ -56,6 +56,7 @@ if [ "$silence" -gt 0 ]; then
             sleep 1
             quiet=$((quiet + 1))
         done
+        kill -TERM "$PPID"
         end_child
     ) 3<&- 4>&- &
     counter=$!

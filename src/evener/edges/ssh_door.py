@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 
 from evener.edges import ssh_command
+from evener.edges.heart import Heart, end
 
 DOOR = Path(__file__).with_name("door.sh")
 
@@ -34,7 +35,7 @@ class Door:
         self._turn = threading.Lock()
         self._rest = b""
         self._greeted = False
-        script = ssh_command.script(DOOR, [], {})
+        script = ssh_command.script(DOOR, [str(ssh_command.SILENCE_S)], {})
         try:
             self._process = subprocess.Popen(
                 ssh_command.command(["-M", "-S", self._name, "-o", "ControlMaster=yes"], target, len(script)),
@@ -43,8 +44,10 @@ class Door:
             )  # fmt: skip
         except OSError as error:
             raise ssh_command.no_ssh(host, error) from error
-        self.close = weakref.finalize(self, end, self._process)
         self._write(script)
+        assert self._process.stdin is not None
+        self._heart = Heart(self._process.stdin.fileno())  # a request is written at once: no beat comes into it
+        self.close = weakref.finalize(self, _close, self._heart, self._process)
 
     @property
     def way(self) -> Sequence[str]:
@@ -111,14 +114,6 @@ class Door:
             raise EOFError from None
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Close a process's standard input, which ends it; a second later it has no choice."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(1)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    if process.stdout:
-        process.stdout.close()
+def _close(heart: Heart, process: subprocess.Popen[bytes]) -> None:
+    heart.stop()
+    end(process)

@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import IO
 
 from evener.edges import ssh_command, ssh_faults
+from evener.edges.heart import Heart
 from evener.edges.local_shell import GRACE_S, LEASH, LONGEST_LINE_BYTES, end_family, signed
 from evener.edges.ssh_command import CONNECT_WITHIN_S, SILENCE_S
-from evener.edges.ssh_door import Door, end
+from evener.edges.ssh_door import Door
 from evener.errors import HostError
 from evener.ports import Finished
 from evener.together import until
 
 ERRAND = Path(__file__).with_name("errand.sh")
-HEARTBEAT = Path(__file__).with_name("heartbeat.sh")
 START_WITHIN_S = 30.0  # login scripts may be slow
 READ_WITHIN_S = 10.0
 AT_ONCE = 6  # sshd allows ten sessions per connection
@@ -43,7 +43,7 @@ HEAD = 'case $2 in "~/"*) f=$HOME/${2#"~/"} ;; *) f=$2 ;; esac; exec head -c "$1
 class SshChild:
     """A process on a far host. Our heartbeat reaches its leash over a connection of its own."""
 
-    def __init__(self, shell: SshShell, process: asyncio.subprocess.Process, heart: _Heart, said: IO[bytes]) -> None:
+    def __init__(self, shell: SshShell, process: asyncio.subprocess.Process, heart: Heart, said: IO[bytes]) -> None:
         self._shell = shell
         self._process = process
         self._heart = heart
@@ -148,7 +148,7 @@ class SshShell:
         try:
             process = await self._ssh(["-S", "none"], len(script), stdin=beats_in, stderr=said)
             await asyncio.to_thread(_write_all, beats_out, script)
-            heart = _Heart(beats_out)
+            heart = Heart(beats_out)
         finally:
             os.close(beats_in)
             os.close(beats_out)
@@ -252,17 +252,6 @@ class SshShell:
 
     def _lost(self, said: bytes) -> HostError:
         return ssh_faults.lost(self._host, self.target, said.decode(errors="replace"))
-
-
-class _Heart:
-    """The tiny process that beats for us into `out`; it stops when we say so, or end."""
-
-    def __init__(self, out: int) -> None:
-        self._process = subprocess.Popen(
-            ["/bin/sh", str(HEARTBEAT)], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
-        self.stop = weakref.finalize(self, end, self._process)
 
 
 async def _carried(process: asyncio.subprocess.Process, stdin: bytes) -> tuple[bytes, bytes]:
