@@ -35,6 +35,7 @@ MROPE = frozenset(
 MROPE_BY_SECTIONS = frozenset({"glm4", "glm4moe", "hunyuan_vl", "bailingmoe3"})
 
 _BLOCK = re.compile(r"(?:enc\.|dec\.)?blk\.(\d{1,4})\.")
+_NORM_FIRST = re.compile(r"blk\.\d+\.attn_norm\.")
 _EXPERT = re.compile(r"\.ffn_\w*_(?:ch)?exps\.")
 
 
@@ -83,7 +84,9 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         experts=experts,
         experts_used=max(used, default=0),
         expert_feed_forward=_expert_width(keys, layers) if experts else 0,
-        recurrent_width=_recurrent_width(keys),
+        recurrent_width=_recurrent_width(keys, tensors),
+        attention_width=_attention_width(keys, layers),
+        norm_first=any(_NORM_FIRST.match(t.name) for t in tensors),
         position_numbers=_position_numbers(keys),
         chat_template=has_chat_template(metadata),
     )
@@ -167,11 +170,22 @@ def _expert_width(keys: Keys, layers: int) -> int:
     return max(own, default=0) or max(keys.per_layer("feed_forward_length", layers), default=0)
 
 
-def _recurrent_width(keys: Keys) -> int:
-    """What a state-space layer has at once: its mixed input before and after the convolution, and its gate."""
+def _recurrent_width(keys: Keys, tensors: Iterable[Tensor]) -> int:
+    """What a state-space layer has at once: its mixed input before and after the convolution, and its gate.
+
+    With one projection for all of it (ssm_in) that projection's output lives on beside them.
+    """
     inner = keys.number("ssm.inner_size")
     mixed = inner + 2 * keys.number("ssm.group_count") * keys.number("ssm.state_size")
-    return 2 * mixed + inner if inner else 0
+    joined = max((t.shape[1] for t in tensors if t.name.endswith(".ssm_in.weight") and len(t.shape) > 1), default=0)
+    return 2 * mixed + inner + joined if inner else 0
+
+
+def _attention_width(keys: Keys, layers: int) -> int:
+    """With compressed keys every head has its query twice in their width, once as it was projected."""
+    own = keys.number("attention.key_length_mla")
+    heads = max(keys.per_layer("attention.head_count", layers), default=0)
+    return heads * (2 * keys.number("attention.key_length") + own) if own else 0
 
 
 def _stem(tensor: Tensor) -> str:

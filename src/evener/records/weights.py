@@ -47,7 +47,8 @@ class Weights:
     blocks are slots too, and hold what they hold in the file; the engine loads them only to speculate with them.
     `host_bytes` is what always stays on the head's host (token embedding).
     `recurrent_bytes_per_sequence[i]` is the fixed state of block i for one sequence (0 for attention blocks).
-    `attention` is None where the cache of this architecture has no closed form; `cache_unknown` then says why.
+    `attention` is None where the cache of this architecture has no closed form; `cache_unknown` then says why, and
+    `slot_cache_bytes` is what the engine's dry run measured for one workload, where it could be asked.
     `slot_bytes_gpu` is `slot_bytes` as CUDA holds it: tensors aligned to 128 bytes, and after the last row of a
     quantised tensor as much as fills its width to a multiple of 512 elements.
     `slot_expert_bytes` is the part of `slot_bytes` that routed experts take: of these a token reads
@@ -79,9 +80,12 @@ class Weights:
     experts_used: int = 0
     expert_feed_forward: int = 0  # inner width of one routed expert
     recurrent_width: int = 0  # elements per token a recurrent layer works on at once
+    attention_width: int = 0  # the same for attention over compressed keys; 0 where the feed-forward is always wider
+    norm_first: bool = True  # blocks begin with a norm
     projector: str | None = None
     chat_template: bool = False
     slot_bytes_gpu: tuple[int, ...] = ()
+    slot_cache_bytes: tuple[int, ...] = ()
     slot_expert_bytes: tuple[int, ...] = ()
     slot_parameters: tuple[int, ...] = ()
     slot_expert_parameters: tuple[int, ...] = ()

@@ -3,6 +3,7 @@
 from evener.plan.memory.caches import KV_TYPES, cache_bytes, cell_bytes, checkpoint_bytes
 from evener.plan.memory.compute import (
     PIPELINE_COPIES,
+    boundary_bytes,
     compute_bytes,
     dry_run_compute_bytes,
     host_compute_bytes,
@@ -17,6 +18,7 @@ __all__ = [
     "PADDING",
     "PIPELINE_COPIES",
     "UBATCH",
+    "boundary_bytes",
     "cache_bytes",
     "cell_bytes",
     "checkpoint_bytes",

@@ -32,8 +32,10 @@ def cell_bytes(kv_type: str, elements: int) -> int:
 def cache_bytes(weights: Weights, workload: Workload) -> tuple[int, ...]:
     """KV and recurrent state per slot, the output head's (0) last.
 
-    Raises ModelError for an architecture whose cache has no closed form: it is never guessed.
+    Raises ModelError for an architecture whose cache has no closed form, unless it was measured: it is never guessed.
     """
+    if weights.slot_cache_bytes:
+        return weights.slot_cache_bytes
     shape = _known(weights)
     recurrent = weights.recurrent_bytes_per_sequence or (0,) * weights.layers
     # To go back behind a rejected draft, a recurrent state is kept once for each of them.
@@ -47,7 +49,8 @@ def checkpoint_bytes(weights: Weights, workload: Workload) -> int:
 
     Only windows and recurrent state are kept that way: a full cache can be rolled back as it is.
     """
-    shape = _known(weights)
+    if (shape := weights.attention) is None:
+        return 0
     one = sum(weights.recurrent_bytes_per_sequence) + sum(
         stream_cells(workload, window) * _row_bytes(shape, layer, workload)
         for layer, window in enumerate(shape.window)
@@ -61,7 +64,7 @@ def _known(weights: Weights) -> Attention:
     if weights.attention is None:
         raise ModelError(
             f"{weights.name}: {weights.cache_unknown or 'the cache of this architecture is not known'}",
-            hint="plan a model whose cache has a closed form",
+            hint="with an engine on this machine its dry run measures it: evener engine install",
         )
     return weights.attention
 
@@ -73,8 +76,6 @@ def _layer_cache(shape: Attention, layer: int, workload: Workload) -> int:
 def _row_bytes(shape: Attention, layer: int, workload: Workload) -> int:
     """Bytes of one cell of one layer: keys and values of all KV heads."""
     heads, slides = shape.kv_heads[layer], shape.window[layer] is not None
-    key, value = (
-        (shape.key_length_swa, shape.value_length_swa) if slides else (shape.key_length, shape.value_length)
-    )
+    key, value = (shape.key_length_swa, shape.value_length_swa) if slides else (shape.key_length, shape.value_length)
     row = cell_bytes(workload.kv_type_k, heads * key)
     return row if shape.mla else row + cell_bytes(workload.kv_type_v, heads * value)

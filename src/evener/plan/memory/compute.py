@@ -5,9 +5,11 @@ norms, the graph's inputs) and the F16 attention masks lives the widest of
   - a dense feed-forward: three inner activations at once (gate, up, their product);
   - routed experts: the same for all experts that a token is sent to, and their outputs behind them unless the first
     two leave a hole that is large enough;
-  - a recurrent layer: its mixed input before and after the convolution, its gate, and each user's state twice.
+  - a recurrent layer: its mixed input before and after the convolution, its gate, and each user's state twice;
+  - attention over compressed keys: each head's query in their width.
 With several devices every input is kept four times, so the first device (three inputs) has 12 A more and each later
-one (one input) 4 A. Measured with build 11434 on header-only models: benchmarks/memory.py prints engine and estimate
+one (one input) 4 A. Pure state-space models (mamba2) hold up to twice as much on several devices with copies: there
+only a dry run helps. Measured with build 11434 on header-only models: benchmarks/memory.py prints engine and estimate
 side by side, docs/notebook.md keeps the table.
 """
 
@@ -61,17 +63,18 @@ def dry_run_compute_bytes(
     pipeline copies each device after the first has four activations more.
     """
     piped = copies and devices > 1
-    reserved = compute_bytes(
+    boundary = boundary_bytes(weights, position=position, piped=piped)
+    reserved = boundary + compute_bytes(
         weights, workload, devices=devices, position=position, layers=layers, copies=copies
-    ) + boundary_bytes(weights, position=position, piped=piped)
+    )
     if position < devices - 1:
         return reserved
     logits = F32_BYTES * weights.vocabulary * UBATCH
     routed = 2 if weights.experts else 0
     if piped:
-        beside = (9 + routed) * _activation(weights) + _masks(weights, workload, layers, piped=True)
+        beside = (5 + routed) * _activation(weights) + boundary + _masks(weights, workload, layers, piped=True)
     elif devices > 1:
-        beside = (1 + routed) * _activation(weights)
+        beside = (2 + routed // 2) * _activation(weights)
     else:
         beside = FIRST[0] * _activation(weights) + _masks(weights, workload, layers, piped=False)
     return max(reserved, logits + beside)
@@ -79,7 +82,7 @@ def dry_run_compute_bytes(
 
 def boundary_bytes(weights: Weights, *, position: int, piped: bool) -> int:
     """What the dry run counts on a device after the first and the server does not allocate."""
-    return PIPELINE_COPIES * _activation(weights) if piped and position else 0
+    return PIPELINE_COPIES * _activation(weights) if piped and position and weights.norm_first else 0
 
 
 def host_compute_bytes(weights: Weights, workload: Workload, *, devices: int, copies: bool = True) -> int:
@@ -104,7 +107,7 @@ def _widest(weights: Weights, workload: Workload) -> int:
     routed = 3 * inner + (out if out > 2 * inner else 0)
     states = 2 * max(weights.recurrent_bytes_per_sequence, default=0) * workload.users
     recurrent = F32_BYTES * UBATCH * weights.recurrent_width + states if weights.recurrent_width else 0
-    return max(F32_BYTES * UBATCH * max(dense, routed), recurrent)
+    return max(F32_BYTES * UBATCH * max(dense, routed, weights.attention_width), recurrent)
 
 
 def _masks(weights: Weights, workload: Workload, layers: Iterable[int] | None = None, *, piped: bool) -> int:

@@ -36,11 +36,7 @@ def host_bytes(weights: Weights, workload: Workload, *, devices: int = 2, copies
     The prompt cache is switched off in every command line of ours.
     """
     kept = weights.host_bytes + logits_bytes(weights, workload) + checkpoint_bytes(weights, workload)
-    return (
-        kept
-        + host_compute_bytes(weights, workload, devices=devices, copies=copies)
-        + weights.largest_tensor_bytes
-    )
+    return kept + host_compute_bytes(weights, workload, devices=devices, copies=copies) + weights.largest_tensor_bytes
 
 
 def worker_host_bytes(weights: Weights) -> int:
