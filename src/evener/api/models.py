@@ -118,14 +118,17 @@ async def sha256(paths: Sequence[str], *, report: Report) -> str:
 
 
 async def where(model: str, host: Host, shell: Shell) -> str | None:
-    """The path of a model on a host, its first part; None when the host has no file of that name and size.
+    """The path of a model on a host, its first part: the same path as here, or a file of that name and size; else None.
 
     `model` is a name or path here. Raises ModelMissing when it is not even here, HostError.
     """
     paths = await asyncio.to_thread(all_parts, (await _find(model)).path)
     if isinstance(shell, LocalShell):
         return str(paths[0])
-    size = sum(path.stat().st_size for path in paths)
+    sizes = {str(path): path.stat().st_size for path in paths}
+    if {one.path: one.bytes for one in (await files.entries(shell, list(sizes))).values()} == sizes:
+        return str(paths[0])
+    size = sum(sizes.values())
     called = stores.named(paths[0].name, await _stored_on(host, shell))
     return next((one.path for one in called if (one.bytes, len(one.paths)) == (size, len(paths))), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,6 +84,7 @@ def _candidate(name: str, kind: CandidateKind, seats: Sequence[Seat], question: 
     short_bytes, why_not = _short_of_ram(host_bytes, question.scan)
     if counts is None:
         short_bytes, why_not = max(1, sum(slots) - sum(rooms)), _short_sentence(seats, slots, rooms)
+    why_not = why_not or _no_copy(seats[-1].host.name, question)
     if counts is None or why_not:
         return Candidate(
             name=name, kind=kind, hosts=hosts, fits=False, short_bytes=short_bytes, devices=(),
@@ -120,6 +122,14 @@ def _short_of_ram(host_bytes: Mapping[str, int], scan: Scan) -> tuple[int, str |
             why = f"{name} needs {gib(needed)} of RAM beside its cards and has {gib(available)} available"
             return needed - available, why
     return 0, None
+
+
+def _no_copy(host: str, question: Question) -> str | None:
+    """Why llama-server cannot be started on a far host: workers get the model over the cable, a server reads it."""
+    if question.tools.models.get(host, "") is not None:
+        return None
+    model = shlex.quote(question.weights.paths[0])
+    return f"{host} has no copy of the model; evener models push {model} {host} brings it there"
 
 
 def _short_sentence(seats: Sequence[Seat], slots: Sequence[int], rooms: Sequence[int]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evener.dialects import llama_flags as flags
 from evener.plan.seats import Seat, Used, names_at_head, served_hosts
 from evener.records.plan import Command, Workload
-from evener.records.rig import Serve
+from evener.records.rig import Host, Serve
 from evener.records.weights import Weights
 
 
@@ -18,6 +18,9 @@ class Tools:
 
     engines: Mapping[str, str]  # host -> folder of its binaries
     ports: Mapping[str, int]  # host -> the port its worker will take
+    models: Mapping[str, str | None] = field(
+        default_factory=dict
+    )  # far host -> its copy of the model, None: it has none
 
 
 def commands(
@@ -29,21 +32,25 @@ def commands(
     ours = dict.fromkeys(s.host.name for s in served if s.endpoint is None)
     workers = {name: _worker([s for s in seats if s.host.name == name], tools) for name in ours}
     head = seats[-1]
+    address = _address(head.host, serve)
     alone_on_cpu = len(used) == 1 and head.card.kind == "cpu"
     argv = flags.server_argv(
         _program(flags.SERVER, head.host.name, tools),
-        weights.paths[0],
+        tools.models.get(head.host.name) or weights.paths[0],
         workload=workload,
         rpc=list(dict.fromkeys(s.endpoint or workers[s.host.name].listen for s in served)),
         devices=[] if alone_on_cpu else names_at_head(seats),
         counts=[u.slots for u in used],
         threads=head.threads,
-        listen=(serve.host, serve.port),
+        listen=(address, serve.port),
     )
     env = _environment([s for s in seats if s.host.name == head.host.name])
-    return tuple(workers.values()), Command(
-        host=head.host.name, argv=argv, env=env, listen=f"{serve.host}:{serve.port}"
-    )
+    return tuple(workers.values()), Command(host=head.host.name, argv=argv, env=env, listen=f"{address}:{serve.port}")
+
+
+def _address(host: Host, serve: Serve) -> str:
+    """Where a server on `host` listens. The team's address is the first host's; a far one has only its own."""
+    return host.address or serve.host if host.connection == "ssh" else serve.host
 
 
 def _worker(seats: Sequence[Seat], tools: Tools) -> Command:

@@ -45,6 +45,8 @@ def _nowhere(candidates: Sequence[Candidate], weights: Weights) -> str:
     if not candidates:
         return "no host of this rig has a card to plan for"
     nearest = min(candidates, key=lambda c: c.short_bytes)
+    if nearest.short_bytes == 0:
+        return f"{weights.name} would fit on {nearest.name}, but {nearest.why_not}"
     return f"{weights.name} fits nowhere: {nearest.name} comes nearest and is {gib(nearest.short_bytes)} short"
 
 
