@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from evener.cli.main import app
+from evener.errors import ConfigurationError, NameUnknown
+from tests.engine.test_release import tar_archive
 from tests.engine.toys import script, toy_engine
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("EVENER_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("EVENER_RIG", raising=False)
     monkeypatch.delenv("EVENER_ENGINE", raising=False)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
@@ -84,3 +89,79 @@ def test_check_without_an_engine_is_one_line_and_a_hint() -> None:
         "error: no llama.cpp engine for this machine",
         "hint: evener engine install (a CPU build takes 3 to 11 minutes on 2 cores and 1 GB of disk while it builds)",
     ]
+
+
+RIG = """
+[[hosts]]
+name = "alpha"
+connection = "local"
+
+[[hosts]]
+name = "beta"
+connection = "local"
+address = "127.0.0.2"
+engine = "{engine}"
+ports = "{port}"
+"""
+
+
+@pytest.fixture
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two hosts on this machine: one takes the engine that we name, the other names its own."""
+    monkeypatch.setenv("EVENER_ENGINE", str(toy_engine(tmp_path / "mine")))
+    path = tmp_path / "rig.toml"
+    with socket.socket() as free:
+        free.bind(("127.0.0.2", 0))
+        port = free.getsockname()[1]
+    path.write_text(RIG.format(engine=toy_engine(tmp_path / "theirs"), port=port))
+    return path
+
+
+def test_check_compares_all_hosts_of_the_rig(rig: Path, tmp_path: Path) -> None:
+    done = evener("check", "--rig", str(rig))
+    assert (done.exit_code, done.stderr) == (0, "")
+    alpha, beta = done.stdout.splitlines()
+    assert alpha.startswith("alpha  llama.cpp b11434 (b0a2feb), RPC 7.0.0, CPU, one token in ")
+    assert beta.endswith(str(tmp_path / "theirs"))
+
+
+def test_check_of_a_rig_as_json_has_its_documented_keys(rig: Path) -> None:
+    answer = json.loads(evener("check", "--rig", str(rig), "--json").stdout)
+    assert set(answer) == {"hosts", "workers", "problems", "notes", "ok"}
+    assert set(answer["hosts"][0]) == {"host", "folder", "backend", "source_sha256", "check", "fault"}
+    assert (answer["ok"], [one["host"] for one in answer["hosts"]]) == (True, ["alpha", "beta"])
+
+
+def test_check_of_hosts_that_differ_exits_one(rig: Path, tmp_path: Path) -> None:
+    script(tmp_path / "theirs/ggml-rpc-server", "echo 'Starting RPC server v6.1.0'")
+    done = evener("check", "--rig", str(rig))
+    assert done.exit_code == 1
+    assert "beta: its worker speaks RPC 6.1.0, the head 7.0.0: evener engine push beta" in done.stderr
+    (tmp_path / "theirs/llama-server").unlink()
+    done = evener("check", "--rig", str(rig))
+    assert done.exit_code == 1
+    assert "problem: beta: " in done.stderr
+    assert "no llama-server in it" in done.stderr
+
+
+def test_a_release_archive_is_installed_from_a_file(tmp_path: Path) -> None:
+    folder = toy_engine(tmp_path / "product")
+    files = {f"llama-b11434/{file.name}": file.read_bytes() for file in folder.iterdir()}
+    archive = tar_archive(tmp_path / "llama-b11434-bin-ubuntu-x64.tar.gz", files)
+    done = evener("install", "--from", str(archive))
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("llama.cpp b11434 (b0a2feb), cpu: there after ")
+    assert "nobody has vouched for this file" in done.stderr
+    listed = json.loads(evener("list", "--json").stdout)
+    assert [(one["used"], one["why"]) for one in listed] == [(True, "official release for cpu")]
+
+
+def test_an_official_release_needs_a_backend() -> None:
+    with pytest.raises(ConfigurationError, match="--from official needs to know for what"):
+        CliRunner().invoke(app, ["engine", "install", "--from", "official"], catch_exceptions=False)
+
+
+def test_a_host_that_is_not_in_the_rig_is_refused(rig: Path) -> None:
+    for arguments in (["push", "gamma"], ["install", "--host", "gamma"]):
+        with pytest.raises(NameUnknown, match="gamma: no such host"):
+            CliRunner().invoke(app, ["engine", *arguments, "--rig", str(rig)], catch_exceptions=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,13 @@ from evener.edges.local_shell import LocalShell
 from evener.engine.build import Recipe, Workshop, compile_engine
 from evener.engine.choice import Choice
 from evener.engine.host import HERE, HostFacts
-from evener.engine.install import Folders, install
+from evener.engine.install import Folders, install, speaking_of
 from evener.engine.lock import install_lock
 from evener.engine.source import Pin
 from evener.errors import EngineBuildFailed, EngineError, EngineUnfit, HostBusy
 from evener.records.capability import Built, Installed
 from evener.records.events import Progress
+from tests.elsewhere import Elsewhere
 
 from .toys import script, toy_archive, toy_engine, toy_toolchain
 
@@ -192,3 +194,85 @@ async def test_make_begins_anew_after_a_sudden_death(bench: Bench) -> None:
     )
     assert not (build / "half.o").exists()
     assert not Path(workshop.compiling).exists()
+
+
+# ---- another host
+
+
+def poor(folder: Path) -> Path:
+    """/usr/bin without compilers and Python."""
+    folder.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if not re.search(r"cmake|ninja|make|\+\+|gcc|cc1?$|clang|python|pip|hipcc|nvcc|glslc", program.name):
+            (folder / program.name).symlink_to(program)
+    return folder
+
+
+class Beta(Elsewhere):
+    """A host with the bare PATH of a command over ssh; its toolchain is in ~/.local/bin, and it has no Python."""
+
+    def __init__(self, bench: Bench, at: Path) -> None:
+        super().__init__("beta", at / "beta")
+        toy_toolchain(at / "beta/.local/bin", engine=bench.product)
+        self.own["PATH"] = str(poor(at / "poor"))
+        self.cache = at / "beta/.cache/evener"
+        self.folders = Folders(
+            engines=str(self.cache / "engines"), workshops=str(self.cache / "workshops"), sources=bench.folders.sources,
+            logs=bench.folders.logs, lock=bench.folders.lock.with_name("install-beta.lock"),
+        )  # fmt: skip
+
+
+async def install_on(beta: Beta, bench: Bench) -> Installed:
+    return await install(
+        beta, here=LocalShell(HERE), folders=beta.folders, environ={}, report=bench.seen.append, asked="cpu",
+        given=bench.archive, pin=bench.pin,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def beta(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Beta:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # our own toolchain must not help
+    return Beta(bench, tmp_path)
+
+
+async def test_a_host_without_python_builds_with_tools_that_no_path_leads_to(beta: Beta, bench: Bench) -> None:
+    done = await install_on(beta, bench)
+    assert Path(done.folder).parent == beta.cache / "engines"
+    assert done.check.ok
+    assert list(dict.fromkeys(p.what for p in bench.seen)) == ["send", "unpack", "configure", "compile", "prove"]
+    assert [p.name for p in (beta.cache / "engines").iterdir()] == [Path(done.folder).name]
+    assert list((beta.cache / "workshops").iterdir()) == []
+    assert not bench.landed()
+    assert (await install_on(beta, bench)).already
+
+
+async def test_an_interrupted_build_on_a_host_goes_on_where_it_was(beta: Beta, bench: Bench) -> None:
+    gate = bench.cache / "gate"
+    toy_toolchain(Path(beta.own["HOME"]) / ".local/bin", engine=bench.product, gate=gate)
+    errand = asyncio.create_task(install_on(beta, bench))
+    await wait_for_step(bench, 2)
+    errand.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await errand
+    assert list((beta.cache / "engines").glob("*")) == []
+    gate.touch()
+    bench.seen.clear()
+    assert not (await install_on(beta, bench)).already
+    assert [p.done for p in bench.seen if p.what == "compile" and p.of] == [2, 3]
+    assert "send" not in [p.what for p in bench.seen]
+
+
+async def test_a_source_that_arrives_damaged_is_not_unpacked(beta: Beta, bench: Bench) -> None:
+    (Path(beta.own["PATH"]) / "sha256sum").unlink()
+    script(Path(beta.own["PATH"]) / "sha256sum", f"echo {'00' * 32} x")
+    with pytest.raises(EngineBuildFailed, match=r"^beta: toy-1\.tar\.gz arrived damaged"):
+        await install_on(beta, bench)
+    assert list(beta.cache.glob("workshops/*/*")) == []
+
+
+async def test_errors_about_a_host_name_it_and_hint_at_commands_for_it() -> None:
+    with pytest.raises(EngineUnfit, match=r"^beta: too old$") as caught, speaking_of("beta"):
+        raise EngineUnfit("too old", hint="evener engine install --backend cpu")
+    assert caught.value.hint == "evener engine install --host beta --backend cpu"
+    with pytest.raises(EngineUnfit, match=r"^too old$"), speaking_of(HERE):
+        raise EngineUnfit("too old")

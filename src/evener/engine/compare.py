@@ -21,7 +21,7 @@ HELLO_WITHIN_S = 3.0
 DELETED = " (deleted)"  # how the kernel marks a binary that was replaced while it runs
 # One walk for all sockets. It shows our own processes, and everybody's to root; others stay unknown.
 _OWNERS = """ls -l /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc/|socket:\\[($1)\\]"; :"""
-_BINARIES = 'readlink -f -- "$1"; shift; for p; do echo "$p $(readlink "/proc/$p/exe")"; done; :'
+_BINARIES = 'echo "$(readlink -f -- "$1" || echo "$1")"; shift; for p; do echo "$p $(readlink "/proc/$p/exe")"; done; :'
 
 
 def compare(hosts: Sequence[HostEngine], workers: Sequence[WorkerFound], stale: Sequence[str] = ()) -> RigEngines:
@@ -104,7 +104,7 @@ async def workers(
 
 
 def _reached(one: Listener, host: Host) -> str:
-    return (host.address or "127.0.0.1") if one.address == proc_net.ANY else one.address
+    return (host.address or "127.0.0.1") if one.address in proc_net.ANY else one.address
 
 
 async def _asked(
@@ -133,11 +133,11 @@ async def _ask(worker: WorkerFound, rpc: Rpc, expected: str | None) -> tuple[Wor
 
 
 def _wrong_binary(worker: WorkerFound, expected: str | None) -> str | None:
-    if worker.path is None or expected is None:
+    if worker.path is None:
         return None
     if worker.path.endswith(DELETED):
         return "is stale: its binary has been replaced since it started"
-    if worker.path != expected and PurePosixPath(worker.path).name == WORKER:
+    if expected and worker.path != expected and PurePosixPath(worker.path).name == WORKER:
         return f"is not of the engine in use, {PurePosixPath(expected).parent}"
     return None
 

@@ -5,11 +5,13 @@ Source of the names: .github/workflows/release.yml and release-publish.yml in th
 
 from __future__ import annotations
 
+import lzma
 import re
 import shutil
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ _KINDS: dict[tuple[str, str, Backend], str] = {
     ("Darwin", "x64", "cpu"): "macos-x64",
 }
 _NAME = re.compile(r"(?:llama|cudart-llama)-(?:b(\d+)-)?bin-([a-z]+)-(.+?)\.(?:tar\.gz|tgz|zip)")
+_DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 _SYSTEMS = {"ubuntu": "Linux", "linux": "Linux", "macos": "Darwin", "win": "Windows"}
 
 
@@ -159,8 +162,9 @@ def _opened(archive: Path) -> Iterator[Iterator[_Member]]:
         else:
             with tarfile.open(archive) as tar:
                 yield _tar_members(tar)
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
-        raise EngineBuildFailed(f"cannot unpack {archive.name}: {error}") from error
+    except (*_DAMAGED, OSError, EOFError, ValueError, NotImplementedError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
+        raise EngineBuildFailed(f"cannot unpack {archive.name}: {why}") from error
 
 
 def _tar_members(tar: tarfile.TarFile) -> Iterator[_Member]:
