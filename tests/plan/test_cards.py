@@ -65,6 +65,12 @@ def test_memory_tells_the_variants_of_a_name_apart() -> None:
     assert (width("Apple M4 Max", 27), width("Apple M4 Max", 96)) == (410, 546)
 
 
+def test_size_in_the_name_tells_variants_apart() -> None:
+    assert [card.gb_per_s for card in map(find, ("RTX 3080 10GB", "RTX 3080 12 GB", "Apple M3 Max 96GB")) if card] == [
+        760, 912, 300,
+    ]  # fmt: skip
+
+
 def test_variants_that_nobody_can_tell_apart_are_unknown() -> None:
     assert find("RTX 3080") is None
     assert find("Apple M3 Max", memory_bytes=96 * GIB) is None  # all of one variant, or what another offers

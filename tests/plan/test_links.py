@@ -58,6 +58,16 @@ def test_measurement_replaces_what_was_stated_and_the_slower_direction_counts() 
     assert found.hop_us is not None
 
 
+def test_tunnel_that_is_used_is_what_counts() -> None:
+    def through(rtt_us: float) -> Payload:
+        return Payload(
+            endpoint="e", device="RPC0", connect_us=1, rtt_us=measured(rtt_us), set_mib_per_s=measured(1),
+            get_mib_per_s=measured(1), hops=(),
+        )  # fmt: skip
+
+    assert link_speed(cable(), seen(payload=through(200), through_tunnel=through(450))).rtt_us.value == 450
+
+
 def test_measurement_of_nothing_leaves_what_was_stated() -> None:
     found = link_speed(cable(gbit_per_s=4.7), seen(faults=("beta does not answer",)))
     assert (found.source, found.gbit_per_s.value) == ("stated", 4.7)

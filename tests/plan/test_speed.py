@@ -178,3 +178,31 @@ def test_longer_conversations_are_slower() -> None:
     short, long = (likely(said(stages, llama_70b(30 * GB), depth=d).decode_tokens_per_s) for d in (0, 32768))
     # 80 x 2 x 8 x 128 x 2 bytes for each of 32768 tokens at three quarters of 1792 GB/s are 8.0 ms.
     assert 1e3 / long - 1e3 / short == pytest.approx(8.0, abs=0.1)
+
+
+def test_measured_hop_replaces_the_builds_own() -> None:
+    slow, quick = (replace(UNKNOWN, hop_us=hop) for hop in (exact(9000), exact(0)))
+    times = [
+        1e3
+        / likely(
+            said(placed(("beta", STRIX, 18), ("alpha", STRIX, 19), link=link), gpt_oss(36, 128)).decode_tokens_per_s
+        )
+        for link in (slow, quick)
+    ]
+    assert times[0] - times[1] == pytest.approx(9.0)
+
+
+def test_older_builds_multiply_more_slowly() -> None:
+    stages = placed(("alpha", STRIX, 81))
+    workload = Workload(prompt_tokens=2048)
+    older, now = (
+        likely(prompt_seconds(stages, llama_70b(40 * GB), workload, depth=0, build=b))
+        for b in (BEFORE_GRAPH_REUSE, CURRENT)
+    )
+    assert older / now == pytest.approx(1 / 0.59, rel=0.05)
+
+
+def test_warm_caches_are_passed_on_to_the_time_to_load() -> None:
+    stages = placed(("beta", STRIX, 40), ("alpha", STRIX, 41))
+    cold, warm = (said(stages, llama_70b(40 * GB), cached=c).load_s for c in ((), ("beta:50052",)))
+    assert likely(cold) > likely(warm)

@@ -44,3 +44,9 @@ def test_mtp_blocks_keep_their_slots_and_are_not_loaded() -> None:
     weights = gpt_oss(36, 128)
     (stage,) = placed(("alpha", "RTX 5090", 37))
     assert held_bytes(stage, weights) - held_bytes(stage, replace(weights, mtp_layers=1)) == weights.slot_bytes[35]
+
+
+def test_at_worst_hashing_and_sending_do_not_overlap() -> None:
+    """12 GB read at 0.4 GB/s and sent at 0.85 Gbit/s, after ten seconds of starting."""
+    stages = placed(("beta", "RTX 3060", 81), link=PRESETS["1gbe"])
+    assert load_seconds(stages, llama_70b(12 * GB)).high == pytest.approx(10 + 12 / 0.4 + 12 / (0.85 / 8), rel=0.01)

@@ -87,6 +87,24 @@ def test_spread_is_never_narrower_than_another_day() -> None:
     assert (noisy.low, noisy.value, noisy.high) == (90, 100, 120)
 
 
+def test_times_that_contradict_their_sizes_fall_back_to_one_model() -> None:
+    """4 GB in less time than 1 GB: noise. The larger one alone is 4 GB in 5 ms."""
+    models = {"small": sized(1e9), "large": sized(4e9)}
+    speed = device_speed_of([row("small", 1 / 0.006), row("large", 1 / 0.005)], models)
+    assert speed is not None
+    assert likely(speed.weights_bytes_per_s) == pytest.approx(4e9 / 0.005, rel=0.001)
+    assert speed.layer_us is None
+
+
+def test_cache_that_the_run_itself_read_is_counted() -> None:
+    """512 tokens: on average 256 cells of 30 x 2 x 3 x 64 x 2 bytes, 5.9 MB, at 0.7 of the rate."""
+    long, short = (device_speed_of([row(NAME, 100, output_tokens=n)], {NAME: smollm2()}) for n in (512, 1))
+    assert long is not None
+    assert short is not None
+    more = likely(long.weights_bytes_per_s) - likely(short.weights_bytes_per_s)
+    assert more == pytest.approx(100 * 256 * 30 * 2 * 3 * 64 * 2 / 0.7, rel=0.001)
+
+
 @pytest.mark.engine
 def test_real_run_on_this_processor_is_understood(engine: Path, model: Path) -> None:
     command = [engine / "llama-bench", "-m", model, "-t", "1", "-p", "32", "-n", "8", "-r", "2", "-o", "json"]

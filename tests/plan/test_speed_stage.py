@@ -101,3 +101,53 @@ def test_cpu_of_the_catalogue_reads_but_its_prompts_are_unknown_until_measured()
     (stage,) = placed(("alpha", "CPU 2x DDR5-5600", 81))
     assert decode_cost(stage, llama_70b(40e9), Workload(), sequences=1, depth=0) is not None
     assert prompt_cost(stage, llama_70b(40e9), tokens=512, context=0) is None
+
+
+def test_attention_adds_what_each_query_head_looks_at() -> None:
+    """80 layers x 64 heads x 2 x (128 + 128) operations for each token of context: 2.6 million."""
+    rate = DeviceSpeed(
+        source="test", weights_bytes_per_s=exact(1e15), flop_per_s=exact(1e15), attention_flop_per_s=exact(1e12)
+    )  # fmt: skip
+    stage = Stage(host="a", card="c", speed=rate, start=0, count=81)
+    near, far = (prompt_cost(stage, llama_70b(40e9), tokens=512, context=c) for c in (0, 1000))
+    assert near is not None
+    assert far is not None
+    assert likely(far.work_s) - likely(near.work_s) == pytest.approx(512 * 1000 * 80 * 64 * 2 * 256 / 1e12)
+
+
+def test_layers_without_a_cache_attend_to_nothing() -> None:
+    rate = DeviceSpeed(
+        source="test", weights_bytes_per_s=exact(1e15), flop_per_s=exact(1e15), attention_flop_per_s=exact(1e12)
+    )  # fmt: skip
+    weights = qwen_35b_a3b()
+    assert weights.attention is not None
+    weights = replace(weights, attention=replace(weights.attention, heads=(16,) * 40))
+    stage = Stage(host="a", card="c", speed=rate, start=0, count=41)
+    near, far = (prompt_cost(stage, weights, tokens=512, context=c) for c in (0, 1000))
+    assert near is not None
+    assert far is not None
+    assert likely(far.work_s) - likely(near.work_s) == pytest.approx(512 * 1000 * 10 * 16 * 2 * 512 / 1e12)
+
+
+def test_short_prompt_waits_for_the_weights_and_a_long_one_for_the_products() -> None:
+    rate = DeviceSpeed(source="test", weights_bytes_per_s=exact(1e12), flop_per_s=exact(1e14))
+    stage = Stage(host="a", card="c", speed=rate, start=0, count=81)
+    costs = [prompt_cost(stage, llama_70b(40e9), tokens=t, context=0) for t in (8, 512)]
+    for cost, seconds in zip(costs, (40e9 / 1e12, 512 * 140e9 / 1e14), strict=True):
+        assert cost is not None
+        assert likely(cost.work_s) == pytest.approx(seconds, rel=0.001)
+
+
+def test_fixed_costs_are_per_graph_per_block_and_per_block_with_experts() -> None:
+    slow = DeviceSpeed(
+        source="test", weights_bytes_per_s=exact(1e15), layer_us=exact(10), expert_layer_us=exact(100),
+        graph_us=exact(1000),
+    )  # fmt: skip
+    whole = Stage(host="a", card="c", speed=slow, start=0, count=37)
+    found = {}
+    for stage in (whole, replace(whole, part="rest"), replace(whole, part="experts")):
+        cost = decode_cost(stage, gpt_oss(36, 128), Workload(), sequences=1, depth=0)
+        assert cost is not None
+        found[stage.part] = round(likely(cost.fixed_s) * 1e6)
+    # Apart from each other the two parts change places at each of 36 blocks.
+    assert found == {"whole": 1000 + 360 + 3600, "rest": 36 * 1000 + 360, "experts": 36 * 1000 + 3600}

@@ -39,6 +39,12 @@ def test_two_workers_of_smollm2_exchange_what_the_tap_counted() -> None:
     assert (first.round_trips, last.round_trips, first.hops, last.hops) == (1, 1, 1, 1)
 
 
+def test_only_worker_is_first_and_last_at_once() -> None:
+    """32 tokens more through the tap, one device with everything: 10 616 up and 196 616 down for each."""
+    (only,) = decoded(smollm2(), ("a", 31))
+    assert (only.up_bytes, only.down_bytes) == (10_616, 196_616)
+
+
 def test_logits_stay_with_the_head_when_its_own_device_is_last() -> None:
     worker, own = decoded(smollm2(), ("a", 10), (None, 21))
     assert worker.down_bytes == 8 + 4 * 576
@@ -73,6 +79,15 @@ def test_quantised_cache_sends_its_rotations_to_every_device_at_every_step() -> 
     for weights, more in ((small, 2 * (314 + 4 * 64 * 64)), (large, 314 + 65536 + 314 + 16384)):
         plain, rotated = (decoded(weights, ("a", 10), ("b", 21), workload=w) for w in (PLAIN, quantised))
         assert [r.up_bytes - p.up_bytes for p, r in zip(plain, rotated, strict=True)] == [more, more]
+
+
+def test_compressed_keys_have_no_values_to_rotate() -> None:
+    shape = smollm2().attention
+    assert shape is not None
+    compressed = replace(smollm2(), attention=replace(shape, mla=True))
+    quantised = replace(PLAIN, kv_type_k="q8_0", kv_type_v="q8_0")
+    plain, rotated = (decoded(compressed, ("a", 10), (None, 21), workload=w)[0].up_bytes for w in (PLAIN, quantised))
+    assert rotated - plain == 314 + 4 * 64 * 64
 
 
 def test_m_rope_sends_four_positions_per_token() -> None:
@@ -113,6 +128,13 @@ def test_prompt_of_512_tokens_sends_what_the_tap_counted() -> None:
     assert first.down_bytes == pytest.approx(1.18e6, rel=0.01)
     assert last.up_bytes == pytest.approx(1.97e6, rel=0.01)
     assert last.down_bytes == pytest.approx(0.20e6, rel=0.02)
+
+
+def test_logits_return_with_the_last_batch_of_a_prompt_only() -> None:
+    weights = smollm2()
+    stages = chain(weights, ("a", 10), ("b", 21))
+    inner, last = (prompt_traffic(stages, weights, PLAIN, tokens=512, depth=0, last=end)[1] for end in (False, True))
+    assert (inner.down_bytes, last.down_bytes) == (8, 8 + 4 * 49152)
 
 
 def test_graph_of_ten_layers_is_about_what_the_tap_saw() -> None:

@@ -84,7 +84,7 @@ def _batch(
             continue
         copied = index > 0 and not ends[index - 1]
         last = index == len(stages) - 1
-        up = inputs + RECOMPUTE_BYTES + (_outputs_bytes(outputs) if last and index else 0)
+        up = inputs + RECOMPUTE_BYTES + (_outputs_bytes(outputs) if last else 0)
         if index == 0:
             up += _first_bytes(weights, activation, tokens)
         else:
@@ -102,7 +102,7 @@ def _batch(
 
 
 def _outputs_bytes(outputs: int) -> int:
-    """Which rows the head wants, told to a device that did not get the tokens first."""
+    """Which rows are wanted, told to the device that owns the output head."""
     return SET_BYTES + I32 * outputs
 
 
