@@ -110,6 +110,23 @@ async def test_without_iperf3_the_rest_is_measured_and_the_host_is_named() -> No
     assert done.payload == PAYLOAD
 
 
+class Lost(FakeShell):
+    """A host that was there a moment ago."""
+
+    async def which(self, name: str) -> str | None:
+        raise HostError("beta: no answer from 10.0.0.2 port 22")
+
+
+async def test_a_host_that_is_lost_meanwhile_leaves_nothing_but_its_reason() -> None:
+    shell = near()
+    shell.programs = {}
+    blocked = Answering(EndpointTimedOut("127.0.0.2:50052", "no answer to a connection within 3 s"))
+    sides = Sides(near=shell, far=Lost(host="beta"), worker=WORKER, spare_port=50059)
+    done = await measure(LINK, BETWEEN, sides, world(blocked))
+    assert done.is_empty
+    assert "beta: no answer from 10.0.0.2 port 22" in done.faults
+
+
 async def test_what_iperf3_says_is_told() -> None:
     refused = prints('{"error": "unable to connect to server: Connection refused"}', code=1)
     sides = Sides(near=near(iperf3=refused), far=far(), worker=WORKER, spare_port=50059)

@@ -53,7 +53,11 @@ def test_two_cards_of_one_name_behind_vulkan_are_not_told_apart() -> None:
     listed = engine(
         ("Vulkan0", "AMD Radeon RX 7900 XT (RADV NAVI31)", 20464, 1), ("Vulkan1", "AMD Radeon RX 7900 XT", 20464, 1)
     )
-    assert [c.device for c in name_devices(two, listed)] == [None, None]
+    named = name_devices(two, listed)
+    assert [c.device for c in named] == [None, None]
+    assert disagreements(named, listed) == (
+        "Radeon RX 7900 XT may be Vulkan0 or Vulkan1: cards of one name are not told apart",
+    )
 
 
 def test_a_name_that_only_one_card_and_one_device_bear_is_a_match() -> None:

@@ -11,7 +11,7 @@ from evener.dialects import llama_flags, nvidia_paste
 from evener.edges import locks, measured
 from evener.edges.rpc_bench import RpcPayload
 from evener.edges.rpc_probe import RpcProbe
-from evener.errors import ConfigurationError, NameUnknown
+from evener.errors import ConfigurationError, HostError, NameUnknown
 from evener.ports import Report
 from evener.records.card import HostSeen, Pasted, Scan
 from evener.records.link import LinkMeasured
@@ -26,8 +26,9 @@ OWNER = "evener scan --links"
 async def measure(rig: Rig, *, report: Report) -> tuple[LinkMeasured, ...]:
     """Measure each link of the rig, one after another, and keep the results. It sends data.
 
-    Raises HostBusy where a deployment holds one of the hosts: both would be wrong. What cannot be measured of a link
-    is None there, and its `faults` say why.
+    What cannot be measured of a link is None there, and its `faults` say why. Raises HostBusy where a deployment holds
+    one of the hosts, since both would be wrong; and HostError, once the others are measured, for a link that yields
+    nothing: what was known of it stays.
     """
     if not rig.record.links:
         raise ConfigurationError("the rig file names no link", hint="add [[links]] with the two hosts it joins")
@@ -41,7 +42,11 @@ async def measure(rig: Rig, *, report: Report) -> tuple[LinkMeasured, ...]:
             between = ends(rig.record, link)
             sides = await _sides(rig, link, between, scan)
             done.append(await links.measure(link, between, sides, world))
-            measured.save_link(done[-1])
+            if not done[-1].is_empty:
+                measured.save_link(done[-1])
+    for one in done:
+        if one.is_empty:
+            raise HostError(f"link {one.name}: nothing could be measured: {one.faults[0]}", hint="is the cable in?")
     return tuple(done)
 
 

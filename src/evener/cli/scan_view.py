@@ -196,7 +196,8 @@ def _order_notes(rig: Rig, scan: Scan) -> Iterator[Text]:
         yield Text(f"{last.host} has no GPU the engine can use: {how}.", style="dim")
     if any(device.card_id is None for device in scan.devices):
         yield Text(
-            "An endpoint that did not answer counts as one device; more behind it would move those after it.",
+            "An endpoint that was not asked, or did not answer, counts as one device: "
+            "more behind it would move those after it.",
             style="yellow",
         )
     if len(scan.devices) > 1:

@@ -73,3 +73,9 @@ class LinkMeasured:
     interfaces: tuple[Interface, ...] = ()  # what each end really uses
     notes: tuple[str, ...] = ()  # what stands out about the path
     faults: tuple[str, ...] = ()  # why a part is missing
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all could be measured."""
+        parts = (self.out_gbit_per_s, self.back_gbit_per_s, self.rtt_us, self.payload, self.through_tunnel)
+        return all(part is None for part in parts)

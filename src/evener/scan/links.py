@@ -134,7 +134,10 @@ async def _raw(sides: Sides, address: str) -> tuple[Measured | None, Measured | 
     """(out, back, why not). Needs iperf3 at both ends."""
     if sides.far is None or sides.spare_port is None:
         return None, None, ["raw rate: nobody can start iperf3 at the far end"]
-    without = [shell.host for shell in (sides.near, sides.far) if await shell.which(rates.IPERF3) is None]
+    try:
+        without = [shell.host for shell in (sides.near, sides.far) if await shell.which(rates.IPERF3) is None]
+    except HostError as error:  # lost since it was scanned
+        return None, None, [error.message]
     if without:
         return None, None, [f"raw rate: no iperf3 on {' and '.join(without)}"]
     faults: list[str] = []

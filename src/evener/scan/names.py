@@ -60,20 +60,23 @@ def only_listed(cards: Sequence[Card], engine: EngineSeen | None) -> tuple[Card,
 
 
 def disagreements(cards: Sequence[Card], engine: EngineSeen | None) -> tuple[str, ...]:
-    """Cards that the engine does not see, and devices of the engine that no card known here is."""
+    """Cards that the engine does not see, devices that no card known here is, and those that could be either."""
     if engine is None:
         return ()
-    unseen = [card.name for card in cards if card.kind != "cpu" and card.device is None and not card.excluded]
     known = {card.device for card in cards}
-    strange = [
-        device.name
-        for device in listed(engine)
-        if device.name not in known and not any(c.device and same_name(device.description, c.name) for c in cards)
-    ]
-    return (
-        *(f"the engine does not see {name}: was it built for it?" for name in unseen),
-        *(f"the engine has {name}, and no card known here is it" for name in strange),
-    )
+    free = [device for device in listed(engine) if device.name not in known]
+    unseen = [card for card in cards if card.kind != "cpu" and card.device is None and not card.excluded]
+    said = []
+    for card in unseen:
+        perhaps = [device.name for device in free if same_name(device.description, card.name)]
+        said.append(
+            f"{card.name} may be {' or '.join(perhaps)}: cards of one name are not told apart"
+            if perhaps
+            else f"the engine does not see {card.name}: was it built for it?"
+        )
+    strange = [d.name for d in free if not any(same_name(d.description, card.name) for card in cards)]
+    said += [f"the engine has {name}, and no card known here is it" for name in strange]
+    return tuple(dict.fromkeys(said))
 
 
 def same_name(said: str, card: str) -> bool:
