@@ -43,9 +43,9 @@ async def _serves_a_client(shell: Shell, port: str) -> bool:
 
 
 async def _sockets(shell: Shell, *arguments: str) -> str:
-    if await shell.which("ss") is None:
-        return ""
     try:
+        if await shell.which("ss") is None:
+            return ""
         return (await shell.run(["ss", "-H", *arguments], within_s=5)).stdout
     except HostError:
         return ""
