@@ -1,6 +1,9 @@
+import re
+from pathlib import Path
+
 import pytest
 
-from evener.dialects.llama_flags import refuse_conflicts
+from evener.dialects.llama_flags import OURS, refuse_conflicts
 from evener.errors import FlagConflict
 
 
@@ -17,4 +20,21 @@ def test_flags_that_change_nothing_of_the_plan_are_passed():
 def test_the_hint_names_what_to_use_instead():
     with pytest.raises(FlagConflict) as caught:
         refuse_conflicts(["-ctk", "q8_0"])
-    assert caught.value.hint == "use --kv instead"
+    assert caught.value.hint == "use --kv"
+
+
+HELP = Path(__file__).parent.parent / "captures" / "llama" / "server_help.txt"
+
+
+def test_every_alias_of_a_refused_flag_is_refused():
+    """The engine's own help: the names of one option stand on one line."""
+    for line in HELP.read_text().splitlines():
+        names = re.findall(r"--?[a-zA-Z][\w-]*", re.match(r"(--?[\w-]+,?\s*)*", line)[0])
+        refused = [name for name in names if name in OURS]
+        assert not refused or refused == names, line
+
+
+@pytest.mark.parametrize("flag", ["-ot", "-nkvo", "-ncmoe", "-ub", "--api-prefix", "-cram", "--swa-full"])
+def test_flags_that_undo_the_plan_are_refused(flag):
+    with pytest.raises(FlagConflict):
+        refuse_conflicts([flag, "1"])

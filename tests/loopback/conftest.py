@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -115,31 +116,41 @@ class Rig:
     def assert_nothing_left(self, *, within_s: float = 10) -> float:
         """No process of the engine, no listener, no lock. Returns the seconds it took."""
         took = eventually(lambda: not self.engine_pids(), within_s=within_s)
+        eventually(lambda: not self.locks_held(), within_s=within_s)
         for address in ("127.0.0.1", "127.0.0.2"):
             for port in range(self.first, self.first + 3):
                 assert not listens(address, port)
         assert not listens("127.0.0.1", self.serve)
         return took
 
+    def locks_held(self) -> list[str]:
+        held = []
+        for path in (self.state / "locks").glob("*.lock"):
+            with path.open("r+") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    held.append(path.name)
+        return held
+
     def runs(self) -> list[Path]:
         return sorted((self.state / "runs").iterdir())
 
 
 _FIRST = 20000 + os.getpid() % 16 * 500  # below the range that the kernel gives to clients; two test runs rarely meet
-_ports = iter(range(_FIRST, _FIRST + 500, 16))
+_ports = iter(range(_FIRST, _FIRST + 500, 6))
 
 
 @pytest.fixture
 def rig(tmp_path: Path, engine: Path, model: Path) -> Iterator[Rig]:
     first = next(_ports)
     path = tmp_path / "rig.toml"
-    path.write_text(RIG.format(serve=first + 10, first=first, last=first + 2))
+    path.write_text(RIG.format(serve=first + 4, first=first, last=first + 2))
     environment = {**os.environ, "EVENER_STATE": str(tmp_path / "state"), "EVENER_ENGINE": str(engine)}
-    made = Rig(path=path, state=tmp_path / "state", serve=first + 10, first=first, environment=environment)
+    made = Rig(path=path, state=tmp_path / "state", serve=first + 4, first=first, environment=environment)
     yield made
     for one in json.loads(made.run("status", "--json").stdout):  # a test that failed leaves its deployment
-        if is_running(one["supervisor_pid"]):
-            os.kill(one["supervisor_pid"], signal.SIGTERM)
+        made.run("down", one["name"])
     for process in made.started:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

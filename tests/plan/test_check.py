@@ -91,9 +91,29 @@ def test_settings_paths_and_continuations_are_read():
         ("llama-server -ts a,b", "not a list of numbers"),
         ("llama-server -m 'x", "No closing quotation"),
         ("", "there is no command"),
+        ("llama-server -ts -1,2", "shares are finite and not negative"),
+        ("llama-server -ts nan,1", "shares are finite and not negative"),
+        ("llama-server -ts 1e400,1", "shares are finite and not negative"),
+        ("llama-server --tensor-split=1,2", "llama.cpp wants a space"),
         ("llama-server --device CUDA7", "there is no CUDA7"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(command, said):
     with pytest.raises(ConfigurationError, match=said):
         checked(command)
+
+
+def test_all_zero_shares_leave_it_to_free_memory():
+    found = checked("llama-server --device CUDA0,CUDA1 -ts 0,0")
+    assert "-ts 0,0: all zero, so the engine splits by free memory" in found.warnings
+    assert sum(p.slots for p in found.places) == 41
+
+
+def test_no_device_keeps_everything_on_the_cpu():
+    found = checked("llama-server --device none")
+    assert (found.places, found.cpu_slots, found.ours) == ((), 41, "--device none -ngl 0")
+
+
+def test_no_layer_offloaded_is_said_once():
+    found = checked("llama-server --device CUDA0,CUDA1 -ts 1,1 -ngl 0")
+    assert found.warnings == ("-ngl 0: all layers stay on the head's CPU",)

@@ -1,10 +1,12 @@
 """A CPU card is measured by its worker's resident set: between weights + KV and the planned total."""
 
+from dataclasses import replace
+
 from evener.records.card import Holder
 from evener.records.deployment import Buffer, Loaded, Process, UsedDevice
 from evener.records.plan import Candidate, DevicePlan
 from evener.verify.loaded import check_loaded
-from tests.rigs import MIB, cpu, scan, seen
+from tests.rigs import GIB, MIB, card, cpu, scan, seen
 
 PLAN = DevicePlan(
     host="beta", card="cpu", card_name="EPYC", device="RPC0", position=0, layers=16, weights_bytes=34 * MIB,
@@ -62,7 +64,38 @@ def test_what_the_engine_reports_is_held_to_the_same_limits():
 
 
 def test_a_card_nobody_could_read_is_unknown_not_under():
-    assert check(loaded()).verdict == "unknown"
+    blind = scan(seen("beta", cpu(holders=None)))
+    one = check_loaded(CANDIDATE, loaded(), blind, (WORKER,))[0]
+    assert (one.verdict, one.measured_bytes) == ("unknown", None)
+
+
+def on_gpu(*cards, bus_id=None):
+    """The worker's device is planned on the RTX 5080."""
+    plan = replace(PLAN, card="GPU-1", card_name="RTX 5080")
+    what = loaded()
+    device = replace(what.devices[0], bus_id=bus_id)
+    candidate = replace(CANDIDATE, devices=(plan,))
+    return check_loaded(candidate, replace(what, devices=(device,)), scan(seen("beta", *cards)), (WORKER,))[0]
+
+
+def test_a_model_on_another_card_than_planned_is_missing():
+    cards = (
+        card("RTX 5080", 16 * GIB, id="GPU-1"),
+        card("RTX 5060 Ti", 16 * GIB, id="GPU-2", holders=(worker_holding(173),)),
+    )
+    one = on_gpu(*cards)
+    assert (one.verdict, one.why) == ("missing", "our process holds memory on RTX 5060 Ti (GPU-2) instead")
+
+
+def test_a_device_with_another_bus_id_than_planned_is_missing():
+    planned = card("RTX 5080", 16 * GIB, id="GPU-1", bus_id="00000000:03:00.0", holders=(worker_holding(173),))
+    assert on_gpu(planned, bus_id="0000:03:00.0").verdict == "as planned"
+    one = on_gpu(planned, bus_id="0000:1b:00.0")
+    assert (one.verdict, one.why) == ("missing", "the engine's RPC0 is the card at 0000:1b:00.0, not 00000000:03:00.0")
+
+
+def test_a_log_without_layers_is_no_proof():
+    assert check(replace(loaded(), layers={}), worker_holding(137)).verdict == "missing"
 
 
 def test_memory_of_somebody_elses_process_is_not_ours():

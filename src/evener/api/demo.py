@@ -6,7 +6,7 @@ from functools import partial
 
 from evener.api import engines, models, plans
 from evener.api.plans import Planned
-from evener.api.rig import Rig
+from evener.api.rig import Rig, heard_on
 from evener.api.session import Ended, OnMessage, Session, supervise
 from evener.bench.load import Load
 from evener.dialects import proc_net
@@ -54,8 +54,7 @@ def _host(name: str, address: str) -> records.Host:
 
 
 async def _free_server_port() -> int:
-    table = await LocalShell("alpha").read("/proc/net/tcp")
-    heard = proc_net.listening((table or b"").decode())
+    heard = await heard_on(LocalShell("alpha"))
     for port in SERVER_PORTS:
         if not proc_net.is_taken(heard, "127.0.0.1", port):
             return port

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO
 
 from evener.api.plans import Planned
 from evener.api.session import Ended, OnMessage, Session, slug, supervise
@@ -15,13 +17,29 @@ from evener.bench.load import Load
 from evener.dialects.llama_flags import refuse_conflicts
 from evener.edges import deployments
 from evener.edges.control import Message, ask
-from evener.errors import NameUnknown
+from evener.edges.run_folder import open_run
+from evener.edges.writing import writing
+from evener.errors import FlagConflict, HostError, NameUnknown, RunUnreadable
 from evener.launch.bring_up import Up
 from evener.records.deployment import Deployment
 from evener.records.plan import Candidate
+from evener.together import until
 
-__all__ = ["checked", "down", "follow", "is_alive", "log_lines", "pick", "running", "slug", "supervisor_log", "up"]
+__all__ = [
+    "checked",
+    "down",
+    "follow",
+    "is_alive",
+    "log_lines",
+    "pick",
+    "running",
+    "slug",
+    "supervisor",
+    "supervisor_log",
+    "up",
+]
 
+DOWN_WITHIN_S = 120.0
 BASELINE = Load(users=(1,), prompts=6)  # enough for an interval of the median
 
 
@@ -56,25 +74,55 @@ async def _serve(session: Session, up: Up, candidate: Candidate, *, compare: boo
     if compare:
         await session.measured(up, load=BASELINE, layout=candidate.name)
         session.compared()
-    session.fact("serving", {"url": up.url})
-    await asyncio.Event().wait()
+    await session.serve(up)
 
 
 async def down(deployment: Deployment, *, on_message: OnMessage) -> bool | None:
-    """Ask the supervisor to end, and follow it to the end. Whether every card was clean; None when it was gone."""
-    clean: bool | None = None
-    async for message in follow(deployment.name, "down"):
-        on_message(message)
-        if "ended" in message:
-            clean = bool(message["ended"]["clean"])
-        elif message.get("fact", {}).get("kind") == "freed" and clean is None:
-            clean = all(check["verdict"] != "held" for check in message["fact"]["data"]["checks"])
-    deployments.forget(deployment.name)
-    return clean
+    """Ask the supervisor to end, and follow it to the end. Whether every card was clean; None when it was gone.
+
+    A supervisor whose socket is gone is asked by SIGTERM. Raises HostError when it does not end in time.
+    """
+    name, clean = deployment.name, None
+    try:
+        async with asyncio.timeout(DOWN_WITHIN_S):
+            async for message in follow(name, "down"):
+                on_message(message)
+                if "ended" in message:
+                    clean = bool(message["ended"]["clean"])
+            if (pid := deployments.supervisor(name)) is not None:
+                os.kill(pid, signal.SIGTERM)
+            await until(lambda: _is_gone(name), within_s=DOWN_WITHIN_S)
+    except TimeoutError:
+        pid = deployments.supervisor(name)
+        raise HostError(
+            f"{name}: its supervisor (pid {pid}) did not end within {DOWN_WITHIN_S:.0f} s",
+            hint=f"kill -9 {pid} ends it, and everything it has started with it",
+        ) from None
+    deployments.forget(name)
+    return _was_clean(deployment) if clean is None else clean
+
+
+async def _is_gone(name: str) -> bool | None:
+    return True if deployments.supervisor(name) is None else None
+
+
+def _was_clean(deployment: Deployment) -> bool | None:
+    """What the run's summary says, when the supervisor could not say it any more; None without a summary."""
+    try:
+        summary = open_run(Path(deployment.run or "")).summary
+    except RunUnreadable:
+        return None
+    if summary is None:
+        return None
+    return all(check.verdict != "held" for stage in summary.stages for check in stage.freed)
 
 
 def checked(extra: Sequence[str]) -> tuple[str, ...]:
-    """Engine flags after `--`. Raises FlagConflict for one that the plan decides."""
+    """Engine flags after `--`. Raises FlagConflict for one that the plan decides, or for what is no flag."""
+    if extra and not extra[0].startswith("-"):
+        raise FlagConflict(
+            f"{extra[0]}: not a flag of the engine", hint="one model, then options; engine flags after --"
+        )
     refuse_conflicts(extra)
     return tuple(extra)
 
@@ -101,29 +149,52 @@ async def follow(name: str, what: str = "follow") -> AsyncIterator[Message]:
             yield message
 
 
+def supervisor(name: str) -> int | None:
+    """The pid of the supervisor that runs this deployment now, None when there is none."""
+    return deployments.supervisor(name)
+
+
 def supervisor_log(name: str) -> Path:
-    """Where a detached supervisor's own words go; its folder exists when this returns."""
-    path = deployments.folder(name) / deployments.SUPERVISOR_LOG
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    """Where the supervisor that we start now puts its own words; its folder exists when this returns."""
+    path = deployments.folder(name) / f"supervisor.{os.getpid()}.log"
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return path
 
 
 def log_lines(deployment: Deployment, *, host: str | None, lines: int, follow: bool) -> Iterator[tuple[str, str]]:
     """(host/log, line): the last lines of each log, then new ones as they are written when `follow`.
 
-    Raises NameUnknown for a host without logs.
+    Logs that appear later are followed too. Raises NameUnknown for a host without logs.
     """
     base = Path(deployment.run or "") / "logs"
-    paths = sorted(base.glob(f"{host or '*'}/*.log"))
-    if not paths:
-        raise NameUnknown(f"{deployment.name} has no logs{f' of {host}' if host else ''}", hint=f"looked in {base}")
     with ExitStack() as stack:
-        files = [(f"{p.parent.name}/{p.stem}", stack.enter_context(p.open(errors="replace"))) for p in paths]
-        for source, file in files:
-            for line in deque(file, maxlen=lines):
-                yield source, line.rstrip("\n")
-        while follow and is_alive(deployment):
-            for source, file in files:
-                for line in file:
-                    yield source, line.rstrip("\n")
+        tails: dict[Path, _Tail] = {}
+        while True:
+            alive = follow and is_alive(deployment)
+            for path in sorted(base.glob(f"{host or '*'}/*.log")):
+                if path not in tails:
+                    tails[path] = _Tail(stack.enter_context(path.open(errors="replace")), most=lines)
+                for line in tails[path].more():
+                    yield f"{path.parent.name}/{path.stem}", line
+            if not tails and not alive:
+                whose = f" of {host}" if host else ""
+                raise NameUnknown(f"{deployment.name} has no logs{whose}", hint=f"looked in {base}")
+            if not alive:
+                return
             time.sleep(0.2)
+
+
+class _Tail:
+    """One log as it grows: at first its last `most` lines, then what is new; never half a line."""
+
+    def __init__(self, file: TextIO, *, most: int) -> None:
+        self._file = file
+        self._most: int | None = most
+        self._half = ""
+
+    def more(self) -> list[str]:
+        *whole, self._half = (self._half + self._file.read()).split("\n")
+        if self._most is not None:
+            whole, self._most = whole[len(whole) - min(self._most, len(whole)) :], None
+        return whole

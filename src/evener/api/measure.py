@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evener import __version__, state
+from evener import __version__, config, state
 from evener.bench.client import base_url
 from evener.bench.load import LIMITS, Load
 from evener.bench.probe import Server, probe
@@ -22,6 +22,7 @@ from evener.records.conditions import Conditions
 from evener.records.deployment import Deployment
 from evener.records.events import Progress
 from evener.records.load import Request, UsersResult
+from evener.records.rig import Serve
 from evener.records.run import Run, Stage, Summary
 
 __all__ = ["KEY_VARIABLE", "Load", "Measured", "users"]
@@ -55,7 +56,7 @@ async def users(
     """
     ours = _deployment(target)
     where = base_url(ours.url if ours and ours.url else str(target))
-    key = _api_key(api_key_env or (ours.api_key_env if ours else None))
+    key = _key_of(ours) if ours and not api_key_env else _api_key(api_key_env)
     report(Progress(what="asking the server"))
     server = await probe(where, load, api_key=key)
     report(Progress(what="asking the server", done=1, of=1))
@@ -121,6 +122,11 @@ def _as_deployed(seen: Conditions, ours: Deployment) -> Conditions:
         sampling=seen.sampling,
         thinking_observed=seen.thinking_observed,
     )
+
+
+def _key_of(ours: Deployment) -> str | None:
+    """The key of our own deployment, from where its rig file says. Raises ConfigurationError when it is not there."""
+    return config.api_key(Serve(api_key_env=ours.api_key_env, api_key_file=ours.api_key_file))
 
 
 def _api_key(variable: str | None) -> str | None:

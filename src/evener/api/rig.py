@@ -110,14 +110,19 @@ class Rig:
     async def ports_free_on(self, host: records.Host) -> list[int]:
         """The ports of `host`'s range that nobody listens on, as far as it can be asked."""
         shell = self._shells.get(host.name)
-        table = await shell.read("/proc/net/tcp") if shell and host.name not in self._out_of_reach else None
-        heard = proc_net.listening((table or b"").decode())
+        reached = shell if host.name not in self._out_of_reach else None
+        heard = await heard_on(reached) if reached else frozenset()
         address = host.address or "127.0.0.1"
         return [p for p in range(host.ports[0], host.ports[1] + 1) if not proc_net.is_taken(heard, address, p)]
 
     def deployments(self) -> tuple[Deployment, ...]:
         """What is running now: deployments whose supervisor lives."""
         return tuple(d for d in deployments.everything() if deployments.is_alive(d))
+
+
+async def heard_on(shell: Shell) -> frozenset[tuple[str, int]]:
+    """(address, port) of everything that listens on a host, as far as it tells."""
+    return proc_net.listening(*[(await shell.read(path) or b"").decode() for path in proc_net.TABLES])
 
 
 async def write_first_rig(path: str | None = None, *, force: bool = False) -> Path:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,7 +25,8 @@ from evener.edges.control import Control, Message
 from evener.edges.http import AioHttp
 from evener.edges.rpc_probe import RpcProbe
 from evener.edges.run_folder import RunFolder, new_run_id
-from evener.errors import ConfigurationError, EvenerError, Interrupted
+from evener.edges.writing import writing
+from evener.errors import ConfigurationError, EngineMissing, EvenerError, Interrupted
 from evener.journeys.conditions import conditions_of
 from evener.journeys.deploy import Life, World, deployed
 from evener.journeys.measure import measure_users, while_up
@@ -39,7 +41,6 @@ from evener.state import runs_folder, state_folder
 from evener.together import to_the_end
 
 OnMessage = Callable[[Message], None]
-LOOPBACK = ("127.", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,13 @@ class Session:
     record: Deployment | None = None
     control: Control | None = None
     results: dict[str, UsersResult] = field(default_factory=dict)  # layout -> what was measured there
+    life: Life | None = None  # of the layout that is up, or was last
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a layout is up for its users: then being stopped is its normal end."""
+        return self.life is not None and self.life.state == "ready"
 
     def say(self, message: Message) -> None:
         self.on_message(message)
@@ -103,7 +111,9 @@ class Session:
         )
 
     def open_log(self, host: str, name: str) -> TextIO:
-        return self.folder.log_path(host, f"{name}.log").open("a", encoding="utf-8")
+        path = self.folder.log_path(host, f"{name}.log")
+        with writing(path):
+            return path.open("a", encoding="utf-8")
 
     def keep(self, life: Life, *, fault: str | None = None) -> None:
         """Write the deployment's record as it is now."""
@@ -111,17 +121,18 @@ class Session:
         self.record = Deployment(
             name=self.name,
             state="failed" if fault else life.state,
-            since=datetime.now(UTC),
+            since=self.started_at,
             supervisor_pid=os.getpid(),
             model=self.model,
             model_path=self.planned.weights.paths[0],
             candidate=life.candidate,
             users=workload.users,
             context=workload.context,
-            processes=life.up.processes if life.up and life.state in ("verifying", "ready", "stopping") else (),
-            url=life.up.url if life.up and life.state == "ready" else None,
+            processes=tuple(life.processes) if life.state not in ("stopped", "failed") else (),
+            url=life.up.url if life.up and life.state in ("loaded", "ready") else None,
             run=str(self.folder.path),
             api_key_env=self.planned.rig.record.serve.api_key_env,
+            api_key_file=self.planned.rig.record.serve.api_key_file,
             fault=fault,
         )
         deployments.save(self.record)
@@ -129,7 +140,7 @@ class Session:
 
     async def layout(self, candidate: Candidate, work: Callable[[Up], Awaitable[None]]) -> None:
         """Bring `candidate` up, run `work(up)` while it lives, take it down; its stage is recorded either way."""
-        life = Life(candidate=candidate, on_state=self.keep)
+        life = self.life = Life(candidate=candidate, on_state=self.keep)
         size = self.planned.weights.file_bytes
         self.fact("layout", {"name": candidate.name})
         try:
@@ -154,6 +165,13 @@ class Session:
         )
         self.results[layout] = replace(result, label=layout)
         self.fact("measured", {"layout": layout, "users": to_data(self.results[layout])})
+
+    async def serve(self, up: Up) -> None:
+        """Be up for its users, until cancelled."""
+        self.fact("serving", {"url": up.url})
+        if self.life is not None:
+            self.life.enter("ready")
+        await asyncio.Event().wait()
 
     def compared(self) -> None:
         """Say what the second machine brought or cost, for one user, as far as it was measured."""
@@ -186,11 +204,16 @@ async def supervise(
 
     Raises HostBusy when another session holds one of the hosts.
     """
-    _require_key_beyond_loopback(planned)
+    _require_key_beyond_loopback(planned, candidates)
     called = name or slug(planned.weights.name)
+    deployments.folder(called)  # refuses a name that is none
+    hosts = list(dict.fromkeys(h for c in candidates for h in c.hosts))
+    _require_engines(planned, hosts)
     with ExitStack() as held:
-        for host in dict.fromkeys(h for c in candidates for h in c.hosts):
-            held.enter_context(locks.hold(state_folder() / "locks", host, called))
+        here = state_folder() / "locks"
+        held.enter_context(locks.hold(here, deployments.lock_key(called), what=f"deployment {called}", owner=called))
+        for machine, host in _machines(planned, hosts).items():
+            held.enter_context(locks.hold(here, machine, what=host, owner=called))
         run = _run(planned, candidates[-1], what)
         folder = RunFolder.create(runs_folder(), run)
         session = Session(
@@ -199,7 +222,29 @@ async def supervise(
         return await _run_session(session, live)
 
 
+def _machines(planned: Planned, hosts: Sequence[str]) -> dict[str, str]:
+    """The machines behind these hosts, each with the first host's name: two names of one machine are one lock."""
+    machines: dict[str, str] = {}
+    for name in hosts:
+        seen = planned.scan.host(name)
+        machines.setdefault(f"machine-{(seen and seen.machine_id) or name}", name)
+    return machines
+
+
+def _require_engines(planned: Planned, hosts: Sequence[str]) -> None:
+    """Raise EngineMissing for a host that has none, before anything is locked or written.
+
+    An endpoint's host needs none of ours: somebody else has started its worker.
+    """
+    for name in hosts:
+        seen = planned.scan.host(name)
+        if seen is not None and seen.engine is None and seen.connection != "endpoint":
+            why = f": {seen.fault}" if seen.fault else ""
+            raise EngineMissing(f"{name} has no engine that can be used{why}", hint="evener engine install")
+
+
 async def _run_session(session: Session, live: Live) -> Ended:
+    """Run `live` until it ends or somebody asks it to; then finish the run folder, whatever happened."""
     asked_to_end = asyncio.Event()
     session.control = Control(status=lambda: to_data(session.record), on_down=asked_to_end.set)
     async with session.control.listening(deployments.folder(session.name) / deployments.SOCKET):
@@ -208,13 +253,13 @@ async def _run_session(session: Session, live: Live) -> Ended:
         partial: str | None = None
         try:
             await asyncio.wait([work, asked], return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                partial = None if _is_serving(session) else "stopped by evener down"
+            if not work.done() and not session.is_serving:
+                partial = "stopped by evener down"
         except asyncio.CancelledError:
-            partial = None if _is_serving(session) else "interrupted"
-        finally:
-            asked.cancel()
-            work.cancel()
+            partial = None if session.is_serving else "interrupted"
+        asked.cancel()
+        work.cancel()
+        with suppress(asyncio.CancelledError):  # asked to end once more: it is ending
             await to_the_end(asyncio.wait([work]))
         fault = None if work.cancelled() else work.exception()
         if fault is not None:
@@ -226,11 +271,6 @@ async def _run_session(session: Session, live: Live) -> Ended:
     if partial:
         raise Interrupted(f"{partial}; everything that was started has been stopped", hint=f"the run: {ended.run}")
     return ended
-
-
-def _is_serving(session: Session) -> bool:
-    """Whether the last layout is up for its users: then being stopped is its normal end."""
-    return session.record is not None and session.record.state == "ready"
 
 
 def _run(planned: Planned, candidate: Candidate, what: str) -> Run:
@@ -246,15 +286,26 @@ def _run(planned: Planned, candidate: Candidate, what: str) -> Run:
     )
 
 
-def _require_key_beyond_loopback(planned: Planned) -> None:
+def _require_key_beyond_loopback(planned: Planned, candidates: Sequence[Candidate]) -> None:
+    """A server on a far host listens on that host's address, whatever [serve] says."""
     serve = planned.rig.record.serve
-    if not serve.host.startswith(LOOPBACK) and config.api_key(serve) is None:
+    listening = [serve.host, *(s.listen.rpartition(":")[0] for c in candidates for s in c.servers)]
+    beyond = next((address for address in listening if not _is_loopback(address)), None)
+    if beyond and config.api_key(serve) is None:
         raise ConfigurationError(
-            f"[serve] host {serve.host}: the model would be open to the network without a key",
+            f"{beyond}: the model would be open to the network without a key",
             hint='set api_key_env = "EVENER_API_KEY" under [serve]',
         )
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def slug(name: str) -> str:
     """A model's name as a deployment's: lower case, digits and dashes."""
-    return "-".join("".join(c if c.isalnum() or c == "." else " " for c in name.lower()).split()) or "model"
+    words = "".join(c if c.isascii() and (c.isalnum() or c == ".") else " " for c in name.lower()).split()
+    return "-".join(words).strip(".-")[:60] or "model"

@@ -42,7 +42,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(cancellable())
     except asyncio.CancelledError:
-        raise Interrupted("interrupted; everything that was started has been stopped") from None
+        raise Interrupted("interrupted") from None
 
 
 def show_json(record: object) -> None:

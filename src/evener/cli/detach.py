@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from evener.cli.console import err, out, run_async
+from evener.errors import HostBusy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,15 +22,22 @@ OURS = ("--detach", "-d", "--json")
 
 
 def detached(planned: Planned, *, name: str | None, as_json: bool) -> int:
-    """Start the supervisor and follow it until it serves or has ended. Its exit code, 0 when it serves."""
+    """Start the supervisor and follow it until it serves or has ended. Its exit code, 0 when it serves.
+
+    Raises HostBusy when a deployment of that name runs already.
+    """
     from evener.api import deployments
     from evener.cli.live import LiveView
 
     called = name or deployments.slug(planned.weights.name)
+    if (pid := deployments.supervisor(called)) is not None:
+        raise HostBusy(
+            f"{called} runs already (evener pid {pid})", hint="evener status; another --name, or evener down"
+        )
     log = deployments.supervisor_log(called)
     with log.open("w") as file:
         supervisor = subprocess.Popen(
-            [sys.executable, "-m", "evener", *_same_command(sys.argv[1:])],
+            [sys.executable, "-P", "-m", "evener", *_same_command(sys.argv[1:])],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -59,10 +67,11 @@ async def _until_serving(name: str, supervisor: subprocess.Popen[bytes], view: L
     from evener.api import deployments
 
     while supervisor.poll() is None:
-        async for message in deployments.follow(name):
-            view.show(message)
-            if message.get("fact", {}).get("kind") == "serving":
-                return True
+        if deployments.supervisor(name) == supervisor.pid:
+            async for message in deployments.follow(name):
+                view.show(message)
+                if (message.get("deployment") or {}).get("state") == "ready":
+                    return True
         await asyncio.sleep(0.1)
     return False
 
@@ -71,4 +80,5 @@ def _failed(code: int, log: Path) -> int:
     said = [line for line in log.read_text(errors="replace").splitlines() if line]
     for line in said[-10:]:
         err.print(escape(line), soft_wrap=True)
+    log.unlink(missing_ok=True)
     return code if code > 0 else 3

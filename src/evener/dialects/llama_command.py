@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 
 from evener.errors import ConfigurationError
 
@@ -75,6 +76,10 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(what, value) of each option we know; `--rpc` given again adds to the first."""
     rpc: list[str] = []
     for flag, value in pairwise([*words, ""]):
+        if (name := flag.partition("=")[0]) != flag and name in _NAMES:
+            raise ConfigurationError(
+                f"--check: {flag}: llama.cpp wants a space", hint=f"{name} {flag[len(name) + 1 :]}"
+            )
         what = _NAMES.get(flag)
         if what == "rpc":
             rpc.append(value)
@@ -89,9 +94,12 @@ def _list(text: str | None) -> tuple[str, ...] | None:
 
 def _numbers(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in re.split(r"[,/]+", text))
+        numbers = tuple(float(part) for part in re.split(r"[,/]+", text))
     except ValueError:
         raise ConfigurationError(f"--check: -ts {text}: not a list of numbers", hint="e.g. -ts 14,7,7,7,6") from None
+    if not all(isfinite(number) and number >= 0 for number in numbers):
+        raise ConfigurationError(f"--check: -ts {text}: shares are finite and not negative", hint="e.g. -ts 14,7,7,7,6")
+    return numbers
 
 
 def _whole(text: str | None) -> int | None:

@@ -20,21 +20,28 @@ CUDA_ENVIRONMENT: Mapping[str, str] = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 # Any tensor override, also one that no tensor's name matches, switches pipeline copies off.
 NO_COPIES = ("-ot", "no-pipeline-copies=CPU")
 
-# Decided by the plan, or needed by verify; extra flags after `--` may not touch them.
-OURS: Mapping[str, str] = {
-    "-m": "MODEL", "--model": "MODEL", "-hf": "MODEL", "--hf-repo": "MODEL", "-mu": "MODEL", "--model-url": "MODEL",
-    "--rpc": "--layout", "-dev": "--layout", "--device": "--layout", "-ts": "--layout", "--tensor-split": "--layout",
-    "-ngl": "--layout", "--gpu-layers": "--layout", "--n-gpu-layers": "--layout",
-    "-sm": "--layout", "--split-mode": "--layout", "-mg": "--layout", "--main-gpu": "--layout",
-    "-fit": "--layout", "--fit": "--layout", "--list-devices": "scan",
-    "-c": "--context", "--ctx-size": "--context", "-np": "--users", "--parallel": "--users",
-    "-kvu": "--users", "--kv-unified": "--users",
-    "-ctk": "--kv", "--cache-type-k": "--kv", "-ctv": "--kv", "--cache-type-v": "--kv",
-    "--host": "[serve] in rig.toml", "--port": "[serve] in rig.toml",
-    "--api-key": "[serve] in rig.toml", "--api-key-file": "[serve] in rig.toml",
-    "-lv": "verify", "--verbosity": "verify", "--log-verbosity": "verify", "-v": "verify", "--verbose": "verify",
-    "--log-jsonl": "verify", "--log-disable": "verify", "--log-file": "verify", "--metrics": "verify",
-}  # fmt: skip
+# Decided by the plan, or needed by verify; extra flags after `--` may not touch them. One line for each of our own
+# words: every name that the engine (build 11434) has for the same thing is listed.
+_DECIDED: Mapping[str, str] = {
+    "MODEL": "-m --model -mu --model-url -hf -hfr --hf-repo -hff --hf-file -dr --docker-repo --models-dir "
+    "--models-preset -mm --mmproj -mmu --mmproj-url --mmproj-auto --no-mmproj --no-mmproj-auto -md --model-draft "
+    "--spec-draft-model",
+    "--layout": "--rpc -rpc -dev --device -ts --tensor-split -ngl --gpu-layers --n-gpu-layers -sm --split-mode "
+    "-mg --main-gpu -fit --fit -fitt --fit-target -fitc --fit-ctx -ot --override-tensor -cmoe --cpu-moe "
+    "-ncmoe --n-cpu-moe -kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload --no-host "
+    "-b --batch-size -ub --ubatch-size -fa --flash-attn --swa-full",
+    "evener scan": "--list-devices",
+    "--context": "-c --ctx-size --kv-unified-per-slot",
+    "--users": "-np --parallel",
+    "--unified": "-kvu --kv-unified -no-kvu --no-kv-unified",
+    "--kv": "-ctk --cache-type-k -ctv --cache-type-v",
+    "[serve] in rig.toml": "--host --port --reuse-port --api-key --api-key-file --api-prefix --ssl-key-file "
+    "--ssl-cert-file",
+    "nothing: verify and bench need it": "-lv --verbosity --log-verbosity -v --verbose --log-verbose --log-jsonl "
+    "--no-log-jsonl --log-disable --log-file --metrics -cram --cache-ram --sleep-idle-seconds",
+    "nothing: prompts are never written to disk": "--log-prompts-dir --slot-save-path",
+}
+OURS: Mapping[str, str] = {flag: instead for instead, flags in _DECIDED.items() for flag in flags.split()}
 
 
 def server_argv(
@@ -113,5 +120,5 @@ def refuse_conflicts(extra: Sequence[str]) -> None:
     """Raise FlagConflict when a flag after `--` would undo what the plan promised."""
     for word in extra:
         flag = word.partition("=")[0]
-        if flag in OURS:
-            raise FlagConflict(f"{flag}: evener decides this itself", hint=f"use {OURS[flag]} instead")
+        if instead := OURS.get(flag):
+            raise FlagConflict(f"{flag}: evener decides this itself", hint=f"use {instead}")

@@ -1,4 +1,4 @@
-"""Who listens where, from /proc/net/tcp. Knows addresses and ports, not processes."""
+"""Who listens where, from /proc/net/tcp and tcp6. Knows addresses and ports, not processes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import socket
 import struct
 from dataclasses import dataclass
 
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LISTEN = "0A"
-ANY = "0.0.0.0"
+ANY = ("0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,23 +20,32 @@ class Listener:
     inode: int
 
 
-def listeners(table: str) -> tuple[Listener, ...]:
-    """Every IPv4 listener. The address is little-endian hexadecimal there."""
+def listeners(*tables: str) -> tuple[Listener, ...]:
+    """Every listener of these tables. Addresses there are hexadecimal words in the machine's byte order."""
     found = []
-    for line in table.splitlines()[1:]:
-        fields = line.split()
-        if len(fields) > 9 and fields[3] == LISTEN:
-            address, _, port = fields[1].partition(":")
-            text = socket.inet_ntoa(struct.pack("<I", int(address, 16)))
-            found.append(Listener(address=text, port=int(port, 16), inode=int(fields[9])))
+    for table in tables:
+        for line in table.splitlines()[1:]:
+            fields = line.split()
+            if len(fields) > 9 and fields[3] == LISTEN:
+                address, _, port = fields[1].partition(":")
+                found.append(Listener(address=_address(address), port=int(port, 16), inode=int(fields[9])))
     return tuple(found)
 
 
-def listening(table: str) -> frozenset[tuple[str, int]]:
-    """(IPv4 address, port) of every listener."""
-    return frozenset((one.address, one.port) for one in listeners(table))
+def _address(words: str) -> str:
+    raw = b"".join(struct.pack("<I", int(words[i : i + 8], 16)) for i in range(0, len(words), 8))
+    if len(raw) == 4:
+        return socket.inet_ntoa(raw)
+    if raw[:12] == bytes(10) + b"\xff\xff":  # an IPv4 address in IPv6 clothes
+        return socket.inet_ntoa(raw[12:])
+    return socket.inet_ntop(socket.AF_INET6, raw)
+
+
+def listening(*tables: str) -> frozenset[tuple[str, int]]:
+    """(address, port) of every listener."""
+    return frozenset((one.address, one.port) for one in listeners(*tables))
 
 
 def is_taken(listeners: frozenset[tuple[str, int]], address: str, port: int) -> bool:
-    """Whether binding address:port would meet a listener."""
-    return any(p == port and (a in (address, ANY) or address == ANY) for a, p in listeners)
+    """Whether binding address:port would meet a listener. "::" is taken to serve IPv4 too, as it does by default."""
+    return any(p == port and (a == address or a in ANY or address in ANY) for a, p in listeners)

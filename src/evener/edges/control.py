@@ -15,8 +15,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from evener.edges.writing import writing
+from evener.together import to_the_end
+
 Message = dict[str, Any]
 MOST_WAITING = 1000  # messages a slow follower may lag behind before it is dropped
+LAST_WORDS_WITHIN_S = 3.0
 
 
 class Control:
@@ -25,55 +29,75 @@ class Control:
     def __init__(self, *, status: Callable[[], Message], on_down: Callable[[], None]) -> None:
         self._status = status
         self._on_down = on_down
-        self._followers: set[asyncio.Queue[Message | None]] = set()
+        self._followers: dict[asyncio.Queue[Message | None], asyncio.StreamWriter] = {}
         self._drained = asyncio.Event()
         self._drained.set()
 
     def publish(self, message: Message) -> None:
-        for queue in list(self._followers):
+        """Hand a message to every follower. One that lags too far behind is dropped: it gets no gaps."""
+        for queue, writer in list(self._followers.items()):
             if queue.qsize() < MOST_WAITING:
                 queue.put_nowait(message)
+            else:
+                writer.transport.abort()
+                self._leave(queue)
 
     @asynccontextmanager
     async def listening(self, path: Path) -> AsyncIterator[None]:
-        """Listen while in the block; on leaving, followers get what is left and the end of the stream."""
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.unlink(missing_ok=True)
-        with _short(path) as name:
-            server = await asyncio.start_unix_server(self._serve, name)
-        path.chmod(0o600)
+        """Listen while in the block; on leaving, followers get what is left and the end of the stream.
+
+        One that does not read is cut off after `LAST_WORDS_WITHIN_S`. Raises HostError when the socket cannot be made.
+        """
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.unlink(missing_ok=True)
+            with _short(path) as name:
+                server = await asyncio.start_unix_server(self._serve, name)
+            path.chmod(0o600)
         try:
             yield
         finally:
             server.close()
-            for queue in list(self._followers):
-                queue.put_nowait(None)
-            await self._drained.wait()
-            path.unlink(missing_ok=True)
+            await to_the_end(self._drain())
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    async def _drain(self) -> None:
+        for queue in self._followers:
+            queue.put_nowait(None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_WITHIN_S):
+                await self._drained.wait()
+        for writer in self._followers.values():
+            writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, ValueError, asyncio.IncompleteReadError):
-            asked = json.loads(await reader.readline() or b"{}").get("do")
+            request = json.loads(await reader.readline() or b"{}")
+            asked = request.get("do") if isinstance(request, dict) else None
+            if asked == "down":
+                self._on_down()
             if asked in ("follow", "down"):
-                await self._follow(writer, down=asked == "down")
+                await self._follow(writer)
             else:
                 await _send(writer, {"deployment": self._status()})
         writer.close()
 
-    async def _follow(self, writer: asyncio.StreamWriter, *, down: bool) -> None:
+    async def _follow(self, writer: asyncio.StreamWriter) -> None:
         queue: asyncio.Queue[Message | None] = asyncio.Queue()
-        self._followers.add(queue)
+        self._followers[queue] = writer
         self._drained.clear()
         try:
             await _send(writer, {"deployment": self._status()})
-            if down:
-                self._on_down()
             while (message := await queue.get()) is not None:
                 await _send(writer, message)
         finally:
-            self._followers.discard(queue)
-            if not self._followers:
-                self._drained.set()
+            self._leave(queue)
+
+    def _leave(self, queue: asyncio.Queue[Message | None]) -> None:
+        self._followers.pop(queue, None)
+        if not self._followers:
+            self._drained.set()
 
 
 async def _send(writer: asyncio.StreamWriter, message: Message) -> None:

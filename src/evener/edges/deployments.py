@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
+from contextlib import suppress
 from pathlib import Path
 
 from evener.codec import from_json, to_json
-from evener.errors import EvenerError, NameUnknown
+from evener.edges import locks
+from evener.edges.writing import writing
+from evener.errors import ConfigurationError, EvenerError, NameUnknown
 from evener.records.deployment import Deployment
-from evener.state import deployments_folder
+from evener.state import deployments_folder, state_folder
 
-RECORD, SOCKET, SUPERVISOR_LOG = "deployment.json", "control.sock", "supervisor.log"
+RECORD, SOCKET = "deployment.json", "control.sock"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 def folder(name: str) -> Path:
+    """Where a deployment of that name is kept. Raises ConfigurationError for a name that is none."""
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{name!r} cannot be a deployment's name", hint="lower-case letters, digits, dots and dashes: qwen3.6-35b"
+        )
     return deployments_folder() / name
 
 
+def lock_key(name: str) -> str:
+    """The lock that a living supervisor of that deployment holds."""
+    return f"deployment-{name}"
+
+
 def save(deployment: Deployment) -> None:
-    """Write the record atomically."""
+    """Write the record atomically. Raises HostError when it cannot be written."""
     target = folder(deployment.name) / RECORD
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = target.with_suffix(f".{os.getpid()}.new")
-    fresh.write_text(to_json(deployment, indent=1))
-    fresh.replace(target)
+    with writing(target):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh.write_text(to_json(deployment, indent=1))
+            fresh.replace(target)
+        except OSError:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise
 
 
 def load(name: str) -> Deployment | None:
@@ -49,7 +69,7 @@ def pick(name: str | None) -> Deployment:
     if name is not None:
         found = [d for d in known if d.name == name]
     else:
-        found = [d for d in known if d.state != "failed"] or list(known)
+        found = [d for d in known if is_alive(d)] or list(known)
     if len(found) == 1:
         return found[0]
     names = ", ".join(d.name for d in known)
@@ -61,13 +81,20 @@ def pick(name: str | None) -> Deployment:
 
 
 def forget(name: str) -> None:
-    shutil.rmtree(folder(name), ignore_errors=True)
+    """Remove what we keep of a deployment, and nothing else that may lie in its folder."""
+    own = folder(name)
+    for path in (own / RECORD, own / SOCKET, *own.glob("supervisor.*.log"), *own.glob("*.new")):
+        with suppress(OSError):
+            path.unlink()
+    with suppress(OSError):
+        own.rmdir()
 
 
 def is_alive(deployment: Deployment) -> bool:
-    """Whether its supervisor still runs: a process of that id that is evener."""
-    try:
-        command = Path(f"/proc/{deployment.supervisor_pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return b"evener" in command
+    """Whether its supervisor still runs: then it holds the deployment's lock."""
+    return supervisor(deployment.name) is not None
+
+
+def supervisor(name: str) -> int | None:
+    """The pid of the supervisor that runs this deployment now."""
+    return locks.holder_pid(state_folder() / "locks", lock_key(name))

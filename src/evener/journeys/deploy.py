@@ -18,7 +18,7 @@ from evener.launch.bring_up import Ports, Up, bring_up
 from evener.launch.children import OpenLog
 from evener.ports import Http, Report, Rpc, Shell
 from evener.records.card import Scan
-from evener.records.deployment import State
+from evener.records.deployment import Process, State
 from evener.records.events import Progress
 from evener.records.plan import Candidate
 from evener.records.verification import CardCheck, FreedCheck
@@ -52,6 +52,7 @@ class Life:
     candidate: Candidate
     state: State = "starting"
     up: Up | None = None
+    processes: list[Process] = field(default_factory=list)  # as they start, long before they serve
     checks: tuple[CardCheck, ...] = ()
     freed: tuple[FreedCheck, ...] = ()
     before: Scan | None = None
@@ -83,13 +84,14 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
             report=world.report,
             doors=world.doors,
             secrets=world.secrets,
+            on_start=life.processes.append,
         )
         async with bring_up(life.candidate, ports, model_bytes=model_bytes, extra=extra) as up:
             life.up = up
             try:
                 life.enter("verifying")
                 await _verify(life, up, world)
-                life.enter("ready")
+                life.enter("loaded")
                 world.fact("ready", {"url": up.url, "load_s": up.load_s})
                 yield up
             finally:
@@ -100,8 +102,12 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
 
 
 async def _foreign_settings(candidate: Candidate, world: World) -> list[str]:
-    """The engine reads this file whatever its environment says; what the plan decides overrides it, the rest stays."""
-    hosts = [host for host in candidate.hosts if await world.shells[host].read(SYSTEM_CONFIG, most_bytes=1) is not None]
+    """The engine reads this file whatever its environment says; what the plan decides overrides it, the rest stays.
+
+    An endpoint's host cannot be asked.
+    """
+    asked = [host for host in candidate.hosts if host in world.shells]
+    hosts = [host for host in asked if await world.shells[host].read(SYSTEM_CONFIG, most_bytes=1) is not None]
     return [f"{host}: {SYSTEM_CONFIG} exists and changes engine options that the plan does not set" for host in hosts]
 
 
@@ -118,14 +124,18 @@ async def _verify(life: Life, up: Up, world: World) -> None:
 
 
 async def _freed(life: Life, world: World) -> tuple[FreedCheck, ...]:
-    """Look until every card is free, or the deadline has passed: memory comes back after the process has gone."""
+    """Look until every card is free, or the deadline has passed: memory comes back after the process has gone.
+
+    Where nothing was started there is nothing to prove.
+    """
     assert life.before is not None
-    processes = life.up.processes if life.up else ()
+    if not life.processes:
+        return ()
     deadline = asyncio.get_running_loop().time() + FREED_WITHIN_S
     world.report(Progress(what="waiting for the memory"))
     while True:
         after = await world.scan()
-        checks = check_freed(life.candidate, life.before, life.during, after, processes)
+        checks = check_freed(life.candidate, life.before, life.during, after, life.processes)
         settled = all(c.verdict != "held" for c in checks)
         if settled or asyncio.get_running_loop().time() > deadline:
             world.fact("freed", {"checks": to_data(checks)})

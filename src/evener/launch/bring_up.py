@@ -6,8 +6,8 @@ Leaving the block stops everything in reverse, on every host, however it is left
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from evener.dialects import llama_log, proc_net
@@ -32,6 +32,7 @@ WORKER_LISTENS_WITHIN_S = 15.0
 HELLO_WITHIN_S = 3.0
 SLOWEST_LOAD_BYTES_PER_S = 8 << 20  # a 100 Mbit/s cable, with hashing on both sides
 LOAD_BASE_S = 90.0
+LISTENING = "listening on http"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class Ports:
     report: Report
     doors: Mapping[str, Shell] = field(default_factory=dict)  # address -> the host that has it
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # the head's environment, never on record
+    on_start: Callable[[Process], None] = lambda _process: None  # as soon as it has a pid, long before it serves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ async def bring_up(
         head_command = replace(server, argv=(*server.argv, *extra))
         head = await stack.enter_async_context(_start("head", head_command, ports))
         children = (*workers, head)
-        url = f"http://{server.listen}"
+        url = url_of(server.listen)
         await _serving(url, children, ports, within_s=load_within_s(model_bytes))
         for child in children:
             child.settled = True
@@ -101,10 +103,20 @@ async def bring_up(
         ports.report(Progress(what="stopping"))
 
 
-def _start(role: Role, command: Command, ports: Ports) -> AbstractAsyncContextManager[Running]:
+@asynccontextmanager
+async def _start(role: Role, command: Command, ports: Ports) -> AsyncIterator[Running]:
     ports.report(Progress(what=f"starting {role} on {command.host}", detail=command.listen))
     secrets = ports.secrets if role == "head" else {}
-    return started(role, command, ports.shells[command.host], ports.open_log, secrets=secrets)
+    shell = ports.shells[command.host]
+    async with started(role, command, shell, ports.open_log, secrets=secrets) as running:
+        ports.on_start(running.process)
+        yield running
+
+
+def url_of(listen: str) -> str:
+    """The base URL of a server that listens on "address:port"; an IPv6 address gets its brackets."""
+    address, _, port = listen.rpartition(":")
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
 def load_within_s(model_bytes: int) -> float:
@@ -123,8 +135,8 @@ def foreign_endpoints(candidate: Candidate) -> tuple[str, ...]:
 async def require_free_port(shell: Shell, listen: str) -> None:
     """Raise PortTaken, with the listener's name where the host tells it."""
     address, _, port = listen.rpartition(":")
-    table = await shell.read("/proc/net/tcp")
-    if table and proc_net.is_taken(proc_net.listening(table.decode()), address, int(port)):
+    tables = [(await shell.read(path) or b"").decode() for path in proc_net.TABLES]
+    if proc_net.is_taken(proc_net.listening(*tables), address, int(port)):
         by = await blame.listener(shell, port)
         raise PortTaken(
             f"{shell.host}: {listen} is taken{f' by {by}' if by else ''}",
@@ -164,7 +176,10 @@ async def _worker_ended(worker: Running) -> EndpointError | LoadFailed | PortTak
     await asyncio.sleep(0.1)
     text = "\n".join(worker.last)
     if "Failed to create server socket" in text:
-        return PortTaken(f"{worker.command.host}: {worker.command.listen} cannot be bound", hint="is it taken?")
+        return PortTaken(
+            f"{worker.command.host}: {worker.command.listen} cannot be bound",
+            hint="is that address this host's own (rig.toml), and the port free?",
+        )
     code = await worker.child.wait()
     said = worker.failure() or text.strip().rpartition("\n")[2]
     why = f": {said}" if said and code >= 0 else ""
@@ -195,10 +210,12 @@ async def _serving(url: str, children: Sequence[Running], ports: Ports, *, withi
     if fault in done:
         died = fault.result()
         raise LoadFailed(f"while loading, {died.message}", hint=died.hint)
+    serving.result()  # raises what went wrong in asking
 
 
 async def _until_serving(url: str, head: Running, ports: Ports) -> None:
-    while not await health.is_serving(ports.http, url):
+    """Health alone proves nothing: another server may answer there. Our head must have said that it listens."""
+    while not (any(LISTENING in text for text in head.facts) and await health.is_serving(ports.http, url)):
         ports.report(Progress(what="loading", detail=_last(head)[:70]))
         await asyncio.sleep(0.1)
 

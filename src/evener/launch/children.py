@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -13,10 +13,11 @@ from evener.dialects import llama_log
 from evener.ports import Child, Shell
 from evener.records.deployment import Process, Role
 from evener.records.plan import Command
-from evener.together import background, to_the_end
+from evener.together import to_the_end
 
 OpenLog = Callable[[str, str], TextIO]  # (host, role and port) -> the file its log goes to
 LAST_LINES = 200
+LAST_WORDS_WITHIN_S = 1.0
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Running:
     last: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
     facts: list[str] = field(default_factory=list)
     settled: bool = False  # after the load no more facts are gathered
-    lines_seen: int = 0
+    unwritten: str | None = None  # why the log on disk is not complete
 
     @property
     def process(self) -> Process:
@@ -57,22 +58,37 @@ async def started(
     role: Role, command: Command, shell: Shell, open_log: OpenLog, *, secrets: Mapping[str, str]
 ) -> AsyncIterator[Running]:
     """Start `command` and keep its log; on leaving, let the leash go and wait until the process has ended."""
-    with open_log(command.host, f"{role}-{command.listen.rpartition(':')[2]}") as log:
+    with _kept(open_log(command.host, f"{role}-{command.listen.rpartition(':')[2]}")) as log:
         child = await shell.start(command.argv, env={**command.env, **secrets})
         running = Running(role=role, command=command, child=child, log=log)
+        keeping = asyncio.ensure_future(_keep_log(running))
         try:
-            async with background(_keep_log(running)):
-                try:
-                    yield running
-                finally:
-                    await to_the_end(child.stop())
+            yield running
         finally:
-            log.flush()
+            await to_the_end(_stop(child, keeping))
+
+
+@contextmanager
+def _kept(log: TextIO) -> Iterator[TextIO]:
+    """A log that is closed whatever happens; what a full disk did not take of it is lost."""
+    try:
+        yield log
+    finally:
+        with suppress(OSError):
+            log.close()
+
+
+async def _stop(child: Child, keeping: asyncio.Future[None]) -> None:
+    """End the process, then read what it said last: its pipe is closed, so that is a moment."""
+    await child.stop()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORDS_WITHIN_S):
+            await keeping
 
 
 async def _keep_log(running: Running) -> None:
+    """Read on whatever happens: an engine whose pipe nobody empties stops in the middle of a token."""
     async for raw in running.child.lines():
-        running.lines_seen += 1
         line = llama_log.read_line(raw)
         if llama_log.worth_keeping(line):
             _keep(running, line.text)
@@ -82,8 +98,11 @@ def _keep(running: Running, text: str) -> None:
     running.last.append(text)
     if not running.settled:
         running.facts.append(text)
-    running.log.write(text + "\n")
-    running.log.flush()
+    try:
+        running.log.write(text + "\n")
+        running.log.flush()
+    except OSError as error:  # a full disk must not stop the engine; the last lines are still in memory
+        running.unwritten = error.strerror or str(error)
 
 
 async def first_end(children: list[Running]) -> Running:

@@ -55,7 +55,7 @@ def check(asked: Asked, usable: Sequence[Usable], *, slots: int) -> Checked:
     Raises ConfigurationError for a device that is not there.
     """
     devices = _chosen(asked, usable)
-    offloaded = slots if asked.gpu_layers is None else min(asked.gpu_layers, slots)
+    offloaded = min(slots if asked.gpu_layers is None else asked.gpu_layers, slots) if devices else 0
     given = _split(asked, devices)
     assigned = layers.assign(offloaded, given) if offloaded and any(given) else ()
     counts = layers.counts(assigned, len(devices))
@@ -82,6 +82,8 @@ def check(asked: Asked, usable: Sequence[Usable], *, slots: int) -> Checked:
 def _chosen(asked: Asked, usable: Sequence[Usable]) -> list[Usable]:
     if asked.devices is None:
         return list(usable)
+    if asked.devices == ("none",):
+        return []
     by_name = {device.name.lower(): device for device in usable}
     if missing := [name for name in asked.devices if name.lower() not in by_name]:
         known = ", ".join(device.name for device in usable)
@@ -102,17 +104,24 @@ def _warnings(asked: Asked, devices: Sequence[Usable], places: Sequence[Place], 
         yield "no --device: remote devices come first, whatever --list-devices shows"
     if asked.split and len(asked.split) != len(devices):
         yield f"{len(asked.split)} values for {len(devices)} devices: missing ones are 0, surplus ones are ignored"
-    if asked.split and (intended := _intended(asked.split, slots)) != tuple(p.slots for p in places):
+    used = [*(asked.split or ())][: len(devices)]
+    offloaded = sum(place.slots for place in places)
+    if any(used) and (intended := _intended(used, offloaded)) != tuple(p.slots for p in places[: len(used)]):
         wanted, got = (",".join(map(str, counts)) for counts in (intended, (p.slots for p in places)))
         yield f"-ts {asked.split_text} gives {got} layers, not the {wanted} that its shares come nearest to"
+    if asked.split and not any(used):
+        yield f"-ts {asked.split_text}: all zero, so the engine splits by free memory"
     if asked.gpu_layers is not None and asked.gpu_layers < slots:
-        yield f"-ngl {asked.gpu_layers}: the first {slots - asked.gpu_layers} of {slots} layers stay on the head's CPU"
-    if asked.split and any(value == 0 for value in asked.split[: len(devices)]):
+        kept = "all" if asked.gpu_layers == 0 else f"the first {slots - asked.gpu_layers} of {slots}"
+        yield f"-ngl {asked.gpu_layers}: {kept} layers stay on the head's CPU"
+    if any(used) and 0 in used:
         yield "a device with value 0 gets no layer and is still initialised: leave it out of --device"
     if asked.is_bench and asked.split_text and "," in asked.split_text:
         yield "in llama-bench a comma starts another test: separate devices by /"
     if asked.split_mode == "row" and remote:
         yield "-sm row does not work with remote devices: the load will fail"
+    if asked.split_mode == "none" and len(devices) > 1:
+        yield "-sm none uses one device (--main-gpu, else the first) for everything: the split has no effect"
 
 
 def _intended(split: Sequence[float], slots: int) -> tuple[int, ...]:
@@ -129,6 +138,8 @@ def _ours(asked: Asked, devices: Sequence[Usable], slots: int) -> str:
     """Devices by name and whole counts, in proportion to the cards' memory."""
     sizes = [float(d.total_bytes or d.free_bytes or 0) for d in devices]
     counts = _intended(sizes if all(sizes) else [1.0] * len(devices), slots)
+    if not devices:
+        return "--device none -ngl 0"
     comma = "/" if asked.is_bench else ","
     flag = "-dev" if asked.is_bench else "--device"
     names = comma.join(d.name for d in devices)

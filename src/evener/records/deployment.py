@@ -8,7 +8,8 @@ from typing import Literal
 
 from evener.records.plan import Candidate
 
-State = Literal["starting", "probing", "loading", "verifying", "ready", "stopping", "stopped", "failed"]
+# "loaded" is up and verified, e.g. for a measurement; "ready" is up for its users.
+State = Literal["starting", "loading", "verifying", "loaded", "ready", "stopping", "stopped", "failed"]
 Role = Literal["head", "worker"]
 
 
@@ -74,5 +75,6 @@ class Deployment:
     processes: tuple[Process, ...] = ()
     url: str | None = None
     run: str | None = None  # run folder
-    api_key_env: str | None = None
+    api_key_env: str | None = None  # where the key is found; the key itself is on no record
+    api_key_file: str | None = None
     fault: str | None = None
