@@ -1,7 +1,7 @@
 """What vendors specify of the cards of this class. A table, and no reasoning.
 
 Memory in GiB, bandwidth in GB/s (10^9), dense matrix throughput in TFLOPS/TOPS (sparsity not counted), power in W.
-FP16 is that of the matrix units with 16-bit accumulation where a vendor gives both. Where a part exists in several
+FP16 is that of the matrix units with 16-bit accumulation where a vendor gives both. A source is where a row can be checked. Where a part exists in several
 widths, each is a row of its own, told apart by memory.
 """
 
@@ -27,7 +27,7 @@ GB10 = "https://www.nvidia.com/en-us/products/workstations/dgx-spark/ (1 PFLOP o
 RADEON = "https://www.amd.com/en/products/graphics/desktops/radeon.html (product pages)"
 RADEON_PRO = "https://www.amd.com/en/products/graphics/workstations/radeon-ai-pro.html (product pages)"
 RYZEN = "https://www.amd.com/en/products/processors/laptop/ryzen/ai-300-series/amd-ryzen-ai-max-plus-395.html"
-APPLE = "https://support.apple.com/specs (bandwidth); FP16 from cores x clock x 256, which Apple does not publish"
+APPLE = "https://support.apple.com/specs (bandwidth); operations from cores x clock x 512, which Apple does not publish"
 ARC = "https://www.intel.com/content/www/us/en/products/details/discrete-gpus/arc.html (product pages)"
 JEDEC = "JEDEC: 8 bytes x channels x transfers per second"
 
