@@ -81,4 +81,10 @@ async def test_states_and_facts_come_in_order(engine, model, tmp_path):
         assert [c.verdict for c in life.checks] == ["as planned", "as planned"]
         assert up.load_s > 0
     assert loopback.states == ["loading", "verifying", "loaded", "stopping", "stopped"]
-    assert [kind for kind, _ in loopback.facts if kind != "caution"] == ["before", "verified", "ready", "freed"]
+    assert [kind for kind, _ in loopback.facts if kind != "caution"] == [
+        "before",
+        "verified",
+        "ready",
+        "breakdown",
+        "freed",
+    ]

@@ -131,6 +131,6 @@ def test_foreground_up_ends_with_one_ctrl_c_and_proves_it(rig):
     assert process.returncode == 0, err
     messages = [json.loads(line) for line in out.splitlines()]
     kinds = [m["fact"]["kind"] for m in messages if "fact" in m and m["fact"]["kind"] != "caution"]
-    assert kinds == ["layout", "before", "verified", "ready", "serving", "freed"]
+    assert kinds == ["layout", "before", "verified", "ready", "serving", "breakdown", "freed"]
     assert messages[-1]["ended"]["clean"] is True
     rig.assert_nothing_left(within_s=1)

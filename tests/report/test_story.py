@@ -95,7 +95,7 @@ def test_a_run_without_a_summary_tells_what_was_recorded_and_planned() -> None:
     story = tell(run(), None, FACTS, [request(1), request(2, failure="timeout", end_s=None)])
     assert (story.state, story.ended_at) == ("unfinished", None)
     assert grave(story) == [
-        "This run is not finished: it still goes on, or was cut off. It has no summary, only what was recorded on the way",
+        "This run is not finished: it still goes on, or was cut off. What was recorded is shown",
         "Recorded before it ended: 2 requests, 1 completed, failed: 1 timeout",
     ]
     assert story.headline == "alpha + beta: no speed was measured"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from evener import config
+from evener.api import models
 from evener.api.plans import Planned
 from evener.bench.load import Load
 from evener.codec import to_data
@@ -214,7 +215,7 @@ async def supervise(
         held.enter_context(locks.hold(here, deployments.lock_key(called), what=f"deployment {called}", owner=called))
         for machine, host in _machines(planned, hosts).items():
             held.enter_context(locks.hold(here, machine, what=host, owner=called))
-        run = _run(planned, candidates[-1], what)
+        run = _run(planned, candidates[-1], what, sha256=await _hash(planned, on_message))
         folder = RunFolder.create(runs_folder(), run)
         session = Session(
             name=called, model=model, planned=planned, run=run, folder=folder, on_message=on_message, extra=extra
@@ -273,13 +274,22 @@ async def _run_session(session: Session, live: Live) -> Ended:
     return ended
 
 
-def _run(planned: Planned, candidate: Candidate, what: str) -> Run:
+async def _hash(planned: Planned, on_message: OnMessage) -> str | None:
+    """The model's hash, for the conditions; read once per file and then remembered. None for a file elsewhere."""
+    if not all(Path(path).is_file() for path in planned.weights.paths):
+        return None
+    return await models.sha256(
+        planned.weights.paths, report=lambda progress: on_message({"progress": to_data(progress)})
+    )
+
+
+def _run(planned: Planned, candidate: Candidate, what: str, *, sha256: str | None) -> Run:
     rig, scan = planned.rig.record, planned.scan
     return Run(
         id=new_run_id(what),
         what=what,
         started_at=datetime.now(UTC),
-        conditions=conditions_of(rig, scan, planned.weights, planned.plan.workload, candidate),
+        conditions=conditions_of(rig, scan, planned.weights, planned.plan.workload, candidate, sha256=sha256),
         plan=planned.plan,
         rig=rig,
         scan=scan,

@@ -97,6 +97,8 @@ async def deployed(life: Life, world: World, *, model_bytes: int, extra: Sequenc
             finally:
                 life.enter("stopping")
     finally:
+        if life.up is not None:
+            world.fact("breakdown", {"rows": to_data(life.up.breakdown())})
         life.freed = await to_the_end(_freed(life, world))
         life.enter("stopped")
 

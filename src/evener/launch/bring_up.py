@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from evener.dialects import llama_log, proc_net
+from evener.dialects.llama_log import BreakdownRow
 from evener.errors import (
     ChildDied,
     DoesNotFit,
@@ -62,6 +63,11 @@ class Up:
     @property
     def processes(self) -> tuple[Process, ...]:
         return tuple(c.process for c in self.children)
+
+    def breakdown(self) -> list[BreakdownRow]:
+        """The engine's own memory table, which it prints as it ends; empty when it did not come to that."""
+        rows = (llama_log.read_breakdown_row(text) for text in self.children[-1].last)
+        return [row for row in rows if row is not None]
 
     async def fault(self) -> ChildDied:
         """Wait for the first thing that goes wrong."""

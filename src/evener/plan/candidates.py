@@ -161,4 +161,5 @@ def _devices(used: Sequence[Used], weights: Weights, caches: Sequence[int]) -> I
             overhead_bytes=one.overhead_bytes,
             total_bytes=held + kv + one.compute_bytes + one.overhead_bytes,
             free_bytes=one.seat.card.free_bytes,
+            offered_bytes=one.seat.offered_bytes,
         )

@@ -53,8 +53,8 @@ def _nowhere(candidates: Sequence[Candidate], weights: Weights) -> str:
 def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Workload) -> Iterator[str]:
     for candidate in candidates:
         if candidate.fits:
-            fullest = max((d.total_bytes / d.free_bytes for d in candidate.devices if d.free_bytes), default=None)
-            share = "" if fullest is None else f", fullest card {fullest:.0%}"
+            fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
+            share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
             yield f"{candidate.name}: fits{share}"
         else:
             yield f"{candidate.name}: {candidate.why_not}"

@@ -67,6 +67,7 @@ class DevicePlan:
     overhead_bytes: int
     total_bytes: int
     free_bytes: int | None
+    offered_bytes: int | None = None  # of the free memory, what the rig's rules let a plan use
     compute_estimated: bool = True
     dry_run: DryRun | None = None
 

@@ -29,7 +29,10 @@ def cautions(
 
 def _run(summary: Summary | None, requests: Sequence[Request]) -> Iterator[Caution]:
     if summary is None:
-        yield Caution(grave=True, text="This run is not finished: it still goes on, or was cut off. It has no summary, only what was recorded on the way")
+        yield Caution(
+            grave=True,
+            text="This run is not finished: it still goes on, or was cut off. What was recorded is shown",
+        )
         if requests:
             yield Caution(grave=True, text=f"Recorded before it ended: {_requests(requests)}")
     elif summary.partial:
