@@ -28,9 +28,7 @@ def _model(
     metadata: dict[str, Value] = {"general.architecture": architecture}
     metadata |= {f"{architecture}.{key}": value for key, value in keys.items()}
     every = [*outside.items(), *((f"blk.{i}.{n}", s) for layers, ts in blocks for i in layers for n, s in ts.items())]
-    shapes: list[Shape] = [
-        (n, "F32" if len(s) == 1 or n.endswith(F32_ENDINGS) else kind, s) for n, s in every
-    ]
+    shapes: list[Shape] = [(n, "F32" if len(s) == 1 or n.endswith(F32_ENDINGS) else kind, s) for n, s in every]
     tensors, offset = [], 0
     for tensor_name, type_name, shape in shapes:
         size = tensor_bytes(type_name, shape)
@@ -49,7 +47,9 @@ def _ends(width: int, vocabulary: int, *, tied: bool = False, norm: str = "outpu
     return {"token_embd.weight": (width, vocabulary), norm: (width,), **head}
 
 
-def _keys(layers: int, width: int, inner: int, heads: int, kv: int, vocabulary: int, head: int, **more: Value) -> dict[str, Value]:
+def _keys(
+    layers: int, width: int, inner: int, heads: int, kv: int, vocabulary: int, head: int, **more: Value
+) -> dict[str, Value]:
     known: dict[str, Value] = {
         "block_count": layers, "context_length": 131072, "embedding_length": width, "feed_forward_length": inner,
         "attention.head_count": heads, "attention.head_count_kv": kv, "attention.key_length": head,
@@ -123,7 +123,9 @@ def _deepseek2(name: str) -> Opened:
 def _qwen3moe(name: str) -> Opened:
     """Qwen3-30B-A3B."""
     width = 2048
-    keys = _keys(48, width, 6144, 32, 4, 151936, 128, expert_count=128, expert_used_count=8, expert_feed_forward_length=768)
+    keys = _keys(
+        48, width, 6144, 32, 4, 151936, 128, expert_count=128, expert_used_count=8, expert_feed_forward_length=768
+    )
     block = _norms(width, "attn_norm", "ffn_norm") | _norms(128, "attn_q_norm", "attn_k_norm")
     block |= _attention(width, 32, 4, 128) | _experts(width, 768, 128)
     return _model(name, "qwen3moe", "Q6_K", keys, _ends(width, 151936), [(range(48), block)])
@@ -187,7 +189,11 @@ def _mamba2(name: str) -> Opened:
     """Mamba-Codestral-7B: no attention at all."""
     width, inner, state, groups, heads = 4096, 8192, 128, 8, 128
     keys = _keys(64, width, 0, 0, 0, 32768, 0) | _ssm_keys(inner, state, groups, heads)
-    keys = {key: value for key, value in keys.items() if "key_length" not in key and "value_length" not in key and "rope" not in key}
+    keys = {
+        key: value
+        for key, value in keys.items()
+        if "key_length" not in key and "value_length" not in key and "rope" not in key
+    }
     block = _norms(width, "attn_norm") | _state_space(width, inner, state, groups, heads)
     return _model(name, "mamba2", "Q8_0", keys, _ends(width, 32768), [(range(64), block)])
 

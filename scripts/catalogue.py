@@ -25,6 +25,7 @@ STANDARD = ("BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_K_S", "Q4_0", "Q3_K_
 PUBLISHED = {"MXFP4": "MXFP4_MOE"}  # what people call it -> what the engine calls it
 F32_BEYOND_ONE_DIMENSION = ("ffn_gate_inp.weight", "ssm_conv1d.weight", "_exps.bias")
 HF, LLAMA_CPP = "https://huggingface.co/", "https://github.com/ggml-org/llama.cpp/"
+SNAPSHOTS = LLAMA_CPP + "blob/master/tests/snapshots/"
 
 Tensors = dict[str, tuple[int, ...]]
 
@@ -47,7 +48,9 @@ class Model:
 
     def shapes(self) -> list[Shape]:
         every = [(name, shape) for name, shape in self.outside.items()]
-        every += [(f"blk.{i}.{name}", s) for layers, tensors in self.blocks for i in layers for name, s in tensors.items()]
+        every += [
+            (f"blk.{i}.{name}", s) for layers, tensors in self.blocks for i in layers for name, s in tensors.items()
+        ]
         return [(name, "F32" if stays_f32(name, shape) else "F16", shape) for name, shape in every]
 
 
@@ -163,7 +166,7 @@ def qwen3_06b() -> Model:
     block = attention(width, 16, 8, 128, qk_norm=True) | {"ffn_norm.weight": (width,)} | feed_forward(width, inner)
     return Model(
         name="Qwen3-0.6B", architecture="qwen3", parameters=596049920,
-        sources=(LLAMA_CPP + "blob/master/tests/snapshots/qwen3-0.6b.schema", HF + "Qwen/Qwen3-0.6B"),
+        sources=(SNAPSHOTS + "qwen3-0.6b.schema", HF + "Qwen/Qwen3-0.6B"),
         metadata=figures(layers=layers, context=40960, width=width, inner=inner, heads=16, kv_heads=8, head=128,
                          vocabulary=151936, epsilon=1e-6, rope_base=1e6),
         outside=ends(width, 151936, tied=True), blocks=[(range(layers), block)],
@@ -260,7 +263,7 @@ def glm_45_air() -> Model:
 
 
 QWEN36_35B = (HF + "Qwen/Qwen3.6-35B-A3B", LLAMA_CPP + "pull/23269", "https://github.com/ollama/ollama/pull/16031")
-QWEN36_27B = (LLAMA_CPP + "blob/master/tests/snapshots/qwen3.6-27b.schema", LLAMA_CPP + "issues/23577")
+QWEN36_27B = (SNAPSHOTS + "qwen3.6-27b.schema", LLAMA_CPP + "issues/23577")
 META = HF + "meta-llama/"
 
 
@@ -278,10 +281,11 @@ def models() -> list[Model]:
               sources=(HF + "HuggingFaceTB/SmolLM2-135M-Instruct",)),
         qwen3_06b(),
         llama("Llama-3.1-8B", layers=32, width=4096, inner=14336, heads=32, kv_heads=8, vocabulary=128256,
-              context=131072, parameters=8030261248 + 64, sources=(META + "Llama-3.1-8B-Instruct", LLAMA_CPP + "pull/6745")),
+              context=131072, parameters=8030261248 + 64,
+              sources=(META + "Llama-3.1-8B-Instruct", LLAMA_CPP + "pull/6745")),
         llama("Llama-3.3-70B", layers=80, width=8192, inner=28672, heads=64, kv_heads=8, vocabulary=128256,
               context=131072, parameters=70553706496 + 64,
-              sources=(META + "Llama-3.3-70B-Instruct", LLAMA_CPP + "blob/master/tests/snapshots/meta-llama-3.1-70b-instruct.schema")),
+              sources=(META + "Llama-3.3-70B-Instruct", SNAPSHOTS + "meta-llama-3.1-70b-instruct.schema")),
         qwen2_72b(),
         gemma3_27b(),
         gpt_oss("gpt-oss-20b", layers=24, count=32, parameters=20914757184,
@@ -293,7 +297,8 @@ def models() -> list[Model]:
         qwen36_35b("Qwen3.6-35B-A3B", 0),
         qwen36_35b("Qwen3.6-35B-A3B-MTP", 1),
         hybrid_experts("Qwen3-Next-80B-A3B", "qwen3next", layers=48, count=512, used=10, vocabulary=151936, inner=5120,
-                       parameters=79674391296, sources=(HF + "Qwen/Qwen3-Next-80B-A3B-Instruct", LLAMA_CPP + "issues/17578")),
+                       parameters=79674391296,
+                       sources=(HF + "Qwen/Qwen3-Next-80B-A3B-Instruct", LLAMA_CPP + "issues/17578")),
         glm_45_air(),
     ]  # fmt: skip
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evener.api import models
+from evener.api import exact, models
 from evener.api.rig import Rig
-from evener.errors import DoesNotFit
+from evener.errors import DoesNotFit, HostError, ModelMissing, NameUnknown
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
+from evener.plan.verdict import verdict_for
 from evener.records.card import Scan
-from evener.records.plan import Candidate, Plan, Workload
+from evener.records.plan import Candidate, Plan, Verdict, Workload
 from evener.records.weights import Weights
+from evener.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +32,10 @@ class Planned:
         verdict = self.plan.verdict
         found = self.plan.candidate(verdict.choice) if verdict.choice else None
         if found is None:
-            raise DoesNotFit(verdict.sentence, hint="a smaller quantisation, --context, or --kv q8_0 needs less")
+            memory = all(c.short_bytes for c in self.plan.candidates if c.why_not and c.why_not in verdict.sentence)
+            raise DoesNotFit(
+                verdict.sentence, hint="a smaller quantisation, --context, or --kv q8_0 needs less" if memory else None
+            )
         return found
 
     def alone(self) -> Candidate | None:
@@ -36,13 +43,54 @@ class Planned:
         return next((c for c in self.plan.candidates if c.kind in ("card", "host") and c.fits), None)
 
 
-async def plan(rig: Rig, model: str, workload: Workload, *, layout: str = "auto") -> Planned:
-    """Look at the rig now and plan `model` (a path, "demo", or a name that `models list` shows)."""
-    weights = await models.weights(model)
-    scan = await rig.scan()
+async def plan(rig: Rig, model: str, workload: Workload, *, layout: str = "auto", every: bool = False) -> Planned:
+    """Look at the rig now and plan `model` (a path, "demo", a URL, or a name of `models list` or the catalogue).
+
+    With an engine on this machine its own dry run confirms the candidate that is chosen, or `every` one.
+    """
+    opened, scan = await asyncio.gather(models.opened(model), rig.scan())
+    weights = await asyncio.to_thread(opened.weights)
     tools = Tools(
         engines={h.name: h.engine.folder for h in scan.hosts if h.engine},
         ports=await rig.free_ports(),
+        models=await _copies(rig, scan, model),
     )
+    found = await exact.program(scan)
+    if found is None:
+        return Planned(rig=rig, scan=scan, weights=weights, plan=_made(rig, scan, weights, workload, tools, layout))
+    async with exact.asking(found, opened, weights, workload) as ask:
+        weights = await exact.with_caches(weights, workload, ask)
+        made = _made(rig, scan, weights, workload, tools, layout)
+
+        def judge(candidates: Sequence[Candidate]) -> Verdict:
+            return verdict_for(candidates, weights, workload, layout)
+
+        made = await exact.confirmed(made, weights, ask, scan=scan, judge=judge, every=every)
+    return Planned(rig=rig, scan=scan, weights=weights, plan=made)
+
+
+async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:
+    """Where each far host that answered has the model: at the same path, in its folder, or nowhere."""
+    shells = rig.shells()
+    far = [h for h in rig.record.hosts if h.connection == "ssh" and (seen := scan.host(h.name)) and seen.machine_id]
+    try:
+        found = await together(models.where(model, host, shells[host.name]) for host in far)
+    except (ModelMissing, HostError):  # not even here yet; or a host that has gone meanwhile
+        return {}
+    return {host.name: where for host, where in zip(far, found, strict=True)}
+
+
+def _made(rig: Rig, scan: Scan, weights: Weights, workload: Workload, tools: Tools, layout: str) -> Plan:
     question = Question(rig=rig.record, scan=scan, weights=weights, workload=workload, tools=tools)
-    return Planned(rig=rig, scan=scan, weights=weights, plan=make_plan(question, layout=layout))
+    try:
+        return make_plan(question, layout=layout)
+    except NameUnknown:
+        _require_in_reach(scan, layout)
+        raise
+
+
+def _require_in_reach(scan: Scan, layout: str) -> None:
+    """Raises HostError when `layout` would exist if a host answered."""
+    for seen in scan.hosts:
+        if seen.connection == "ssh" and seen.machine_id is None and layout in ("cluster", seen.name):
+            raise HostError(f"--layout {layout}: {seen.name}: {seen.fault}", hint="evener scan shows the whole rig")

@@ -19,6 +19,10 @@ def plan(
     context: Context = 4096,
     kv: Kv = "f16",
     unified: Unified = False,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Have the engine's dry run confirm every candidate, not only the chosen one."),
+    ] = False,
     commands: Annotated[bool, typer.Option("--commands", help="Print the command lines too.")] = False,
     check: Annotated[
         str | None,
@@ -46,7 +50,7 @@ def plan(
     if model is None:
         raise ConfigurationError("plan which model?", hint="evener plan demo; evener models list shows what is here")
     workload = read_workload(users=users, context=context, kv=kv, unified=unified)
-    made = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout)).plan
+    made = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout, every=exact)).plan
     if as_json:
         show_json(made)
     else:

@@ -177,6 +177,8 @@ _SIGNS = (  # most telling first: engine-facts H
     "error: invalid argument",
     "error while handling argument",
     "Remote RPC server crashed",
+    "GGML_ASSERT",
+    "fatal error",
     "exiting due to model loading error",
     "error:",
 )

@@ -83,7 +83,7 @@ class Answers:
         raise ValueError(f"no such command: {command}")
 
     def _device(self, payload: bytes) -> PretendDevice:
-        (index,) = struct.unpack_from("<I", payload)
+        index = int(struct.unpack_from("<I", payload)[0])
         if index >= len(self.devices):
             raise ValueError(f"no such device: {index}")
         return self.devices[index]
@@ -93,7 +93,8 @@ def alloc_bytes(tensor: bytes, row_elements: int) -> int:
     """What a tensor takes: ggml_nbytes, and for a quantised one the padding of its last row."""
     fields = wire.TENSOR.unpack(tensor)
     kind = TENSOR_TYPES.get(fields[1])
-    elements, strides = fields[3:7], fields[7:11]
+    elements: tuple[int, ...] = fields[3:7]
+    strides: tuple[int, ...] = fields[7:11]
     if kind is None or kind.block == 1:
         size = kind.block_bytes if kind else 4
         return size + sum((n - 1) * stride for n, stride in zip(elements, strides, strict=True))

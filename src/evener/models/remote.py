@@ -22,9 +22,7 @@ FIRST_TRY_BYTES = 1 << 20
 ATTEMPTS = 3  # without a byte of progress between them
 
 
-async def open_remote(
-    downloads: Downloads, urls: Sequence[str], *, headers: Mapping[str, str] | None = None
-) -> Opened:
+async def open_remote(downloads: Downloads, urls: Sequence[str], *, headers: Mapping[str, str] | None = None) -> Opened:
     """The headers behind `urls`, all parts of one model in order. Its paths are the names that its files would have.
 
     `headers` go to the URLs' own server alone. Raises FetchFailed, ModelMissing (no such file) or BadHeader.
@@ -115,5 +113,7 @@ def _check_answer(body: Body, url: str, have: int) -> None:
 
 def _size(body: Body, url: str) -> int:
     if body.total_bytes is None:
-        raise FetchFailed(f"{url}: the server does not say how large the file is", hint="evener models fetch brings it here")
+        raise FetchFailed(
+            f"{url}: the server does not say how large the file is", hint="evener models fetch brings it here"
+        )
     return body.total_bytes

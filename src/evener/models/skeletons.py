@@ -125,7 +125,9 @@ def _laid_out(shapes: tuple[Shape, ...]) -> Iterator[Tensor]:
 @cache
 def everything() -> tuple[Skeleton, ...]:
     """Every model of the catalogue, the smallest first."""
-    return tuple(sorted(map(_read, FOLDER.glob("*.json")), key=lambda s: parameters(s.header(s.quantisations[-1]).tensors)))
+    return tuple(
+        sorted(map(_read, FOLDER.glob("*.json")), key=lambda s: parameters(s.header(s.quantisations[-1]).tensors))
+    )
 
 
 def names() -> tuple[str, ...]:

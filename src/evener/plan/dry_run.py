@@ -103,9 +103,7 @@ async def ask(
 async def _run(
     asking: Asking, model: str, workload: Workload, *, endpoint: str | None, counts: Sequence[int], copies: bool
 ) -> Rows:
-    argv = flags.dry_run_argv(
-        asking.program, model, workload=workload, endpoint=endpoint, counts=counts, copies=copies
-    )
+    argv = flags.dry_run_argv(asking.program, model, workload=workload, endpoint=endpoint, counts=counts, copies=copies)
     done = await asking.shell.run(argv, within_s=WITHIN_S, env=flags.ENGINE_ENVIRONMENT)
     rows = read_fit(done.stdout)
     if done.code or "Host" not in rows:
@@ -134,7 +132,7 @@ def _devices(
         on_host = f"RPC{position}" not in full
         name = "Host" if on_host else f"RPC{position}"
         held, kv, compute = (mib * MIB for mib in full[name])
-        if on_host:
+        if on_host and not weights.tied_head:
             held -= weights.host_bytes // MIB * MIB  # the embedding, which we count as the host's
         dry = DryRun(weights_bytes=held, kv_bytes=kv, compute_bytes=compute)
         boundary = memory.boundary_bytes(weights, position=position, piped=piped)
@@ -167,7 +165,8 @@ def _nearer(ours: int, engines: int) -> int:
 async def measured_caches(weights: Weights, workload: Workload, asking: Asking) -> tuple[int, ...]:
     """Cache bytes per slot for an architecture without a closed form, to the MiB in sum: a few dry runs.
 
-    Each gives one slot to each of fourteen devices, and the rest to one more.
+    Each gives one slot to each of thirteen devices, and the others to one before and one behind. The engine cuts each
+    figure down to a MiB: what that takes away is given back in equal parts.
     """
     slots = weights.layers + 1
     found: list[int] = []
@@ -176,4 +175,7 @@ async def measured_caches(weights: Weights, workload: Workload, asking: Asking) 
         rest = [len(found), *(1,) * single, slots - len(found) - single]
         rows = await ask(asking, asking.short, workload, counts=rest, kinds=["cuda"] * len(rest), copies=False)
         found += [rows[f"RPC{1 + i}"][1] * MIB for i in range(single)]
-    return tuple(found)
+    whole = await ask(asking, asking.short, workload, counts=[slots], kinds=["cuda"])
+    holding = sum(size > 0 for size in found)
+    lost = max(0, whole["RPC0"][1] * MIB - sum(found)) // holding if holding else 0
+    return tuple(size + lost if size else 0 for size in found)
