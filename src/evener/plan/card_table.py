@@ -1,8 +1,8 @@
 """What vendors specify of the cards of this class. A table, and no reasoning.
 
 Memory in GiB, bandwidth in GB/s (10^9), dense matrix throughput in TFLOPS/TOPS (sparsity not counted), power in W.
-FP16 is that of the matrix units with 16-bit accumulation where a vendor gives both. A source is where a row can be checked. Where a part exists in several
-widths, each is a row of its own, told apart by memory.
+FP16 is that of the matrix units with 16-bit accumulation where a vendor gives both. A source is where a row can be
+checked. Where a part exists in several widths, each is a row of its own, told apart by memory.
 """
 
 from __future__ import annotations
