@@ -6,6 +6,7 @@ The head is the root namespace: its end of each cable is there, so the cable can
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -102,11 +103,17 @@ class Bed:
 
 @contextmanager
 def bed(
-    folder: Path, *, hosts: int = 1, rate: str = FAST, cpus: Sequence[float | None] = (), login: str = "/bin/bash"
+    folder: Path,
+    *,
+    hosts: int = 1,
+    rate: str = FAST,
+    cpus: Sequence[float | None] = (),
+    login: str = "/bin/bash",
+    hide: Sequence[Path] = (),
 ) -> Iterator[Bed]:
     """Build `hosts` far hosts; `cpus` is how much of a processor each may use, None for all there is.
 
-    `login` is the login shell of its root.
+    `login` is the login shell of its root. `hide` are folders of this machine that are empty there.
     """
     made = Bed(folder)
     groups: list[Path] = []
@@ -122,7 +129,8 @@ def bed(
             groups += [group] if group else []
             home = folder / NAMES[index] / "home"
             _account(namespace, home, login)
-            host = _host(folder, NAMES[index], namespace, number, group, home)
+            within = [*_into(group), "ip", "netns", "exec", namespace, *_without(hide)]
+            host = _host(folder, NAMES[index], namespace, number, within, home)
             host.shape(rate)
             made.hosts.append(host)
         sshd.ssh_on_path(made.bin, [h.server.config for h in made.hosts])
@@ -135,7 +143,7 @@ def bed(
             group.rmdir()
 
 
-def _host(folder: Path, name: str, namespace: str, number: int, group: Path | None, home: Path) -> FarHost:
+def _host(folder: Path, name: str, namespace: str, number: int, within: Sequence[str], home: Path) -> FarHost:
     net = f"10.{100 + os.getpid() // 256 % 100}.{os.getpid() % 256}"
     near, far = f"{net}.{4 * number + 1}", f"{net}.{4 * number + 2}"
     cable = f"ev{os.getpid()}w{number}"
@@ -145,15 +153,25 @@ def _host(folder: Path, name: str, namespace: str, number: int, group: Path | No
     run("ip", "-n", namespace, "addr", "add", f"{far}/30", "dev", "wire")
     for device in ("wire", "lo"):
         run("ip", "-n", namespace, "link", "set", device, "up")
-    # Into its group first: `ip netns exec` mounts another /sys.
-    into = ["sh", "-c", f'echo $$ >{group}/tasks; exec "$@"', "sh"] if group else []
-    server = Sshd(folder=folder / name, name=name, address=far, within=[*into, "ip", "netns", "exec", namespace])
+    path = f"SetEnv PATH={home}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    server = Sshd(folder=folder / name, name=name, address=far, within=within, more=path)
     return FarHost(name=name, namespace=namespace, address=far, near=near, cable=cable, home=home, server=server)
+
+
+def _into(group: Path | None) -> list[str]:
+    """Into its group first: `ip netns exec` mounts another /sys."""
+    return ["sh", "-c", f'echo $$ >{group}/tasks; exec "$@"', "sh"] if group else []
+
+
+def _without(hide: Sequence[Path]) -> list[str]:
+    """`ip netns exec` gives what it starts a table of mounts of its own."""
+    mounts = "; ".join(f"mount -t tmpfs none {shlex.quote(str(path))}" for path in hide)
+    return ["sh", "-c", f'{mounts}; exec "$@"', "sh"] if hide else []
 
 
 def _account(namespace: str, home: Path, login: str) -> None:
     """Another home and login shell for root: `ip netns exec` puts these files in the place of those in /etc."""
-    home.mkdir(parents=True)
+    (home / "bin").mkdir(parents=True)
     folder = ETC / namespace
     folder.mkdir(parents=True)
     others = [line for line in Path("/etc/passwd").read_text().splitlines() if not line.startswith("root:")]

@@ -110,9 +110,9 @@ def _possible() -> None:
 
 
 @pytest.fixture(scope="session")
-def two(_possible: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    """alpha and beta, 4.7 Gbit/s between them."""
-    with bed(tmp_path_factory.mktemp("two")) as made:
+def two(_possible: None, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """alpha and beta, 4.7 Gbit/s between them. beta does not have alpha's models."""
+    with bed(tmp_path_factory.mktemp("two"), hide=[model.parent]) as made:
         yield made
 
 
