@@ -70,6 +70,7 @@ def server_argv(
         "-np", str(workload.users),
         *(("-kvu",) if workload.unified else ()),
         "-ctk", workload.kv_type_k, "-ctv", workload.kv_type_v, "-fa", "on",
+        *(("--spec-type", "draft-mtp", "--spec-draft-n-max", str(workload.drafts)) if workload.drafts else ()),
         *(("-t", str(threads)) if threads else ()),
         "--cache-ram", "0", "--no-mmproj",
         "--host", listen[0], "--port", str(listen[1]),

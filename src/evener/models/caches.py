@@ -111,6 +111,7 @@ def caches(keys: Keys, *, layers: int, mtp_layers: int) -> Caches:
             keys,
             heads=heads,
             kv_heads=tuple(kv if attends else 0 for kv, attends in zip(kv_heads, attending, strict=True)),
+            mtp_kv_heads=kv_heads[trunk] if mtp_layers else 0,
             trunk=trunk,
         ),
         recurrent_bytes=tuple(state_bytes if is_recurrent else 0 for is_recurrent in recurrent),
@@ -173,7 +174,9 @@ def _owners(keys: Keys, layers: int) -> int:
     return layers
 
 
-def _attention(keys: Keys, *, heads: tuple[int, ...], kv_heads: tuple[int, ...], trunk: int) -> Attention:
+def _attention(
+    keys: Keys, *, heads: tuple[int, ...], kv_heads: tuple[int, ...], mtp_kv_heads: int, trunk: int
+) -> Attention:
     by_width = keys.number("embedding_length") // heads[0] if heads and heads[0] else 0
     key_length = keys.number("attention.key_length", by_width)
     value_length = keys.number("attention.value_length", by_width)
@@ -185,6 +188,7 @@ def _attention(keys: Keys, *, heads: tuple[int, ...], kv_heads: tuple[int, ...],
         key_length_swa=keys.number("attention.key_length_swa", key_length),
         value_length_swa=keys.number("attention.value_length_swa", value_length),
         mla=bool(keys.number("attention.key_length_mla") and keys.number("attention.value_length_mla")),
+        mtp_kv_heads=mtp_kv_heads,
         heads=tuple(count if kv else 0 for count, kv in zip(heads, kv_heads, strict=True)),
     )
 

@@ -64,9 +64,10 @@ async def confirm(
 ) -> Candidate:
     """The candidate with the engine's own figures. `kinds` maps card ids to their kind.
 
-    A candidate that fits nowhere comes back as it is. Raises EngineError when the engine refuses the model.
+    A candidate that fits nowhere comes back as it is, and so does one that drafts: llama-fit-params knows no
+    speculation. Raises EngineError when the engine refuses the model.
     """
-    if not candidate.devices:
+    if not candidate.devices or workload.drafts:
         return candidate
     counts = [device.layers for device in candidate.devices]
     of_kind = [kinds.get(device.card, "cuda") for device in candidate.devices]

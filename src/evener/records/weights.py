@@ -36,6 +36,7 @@ class Attention:
     value_length_swa: int
     mla: bool = False  # K only, one compressed head; no V
     heads: tuple[int, ...] = ()  # query heads per layer, 0 where there is no cache; empty where nobody counted
+    mtp_kv_heads: int = 0  # KV heads of each MTP block, which keeps a cache only while it drafts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

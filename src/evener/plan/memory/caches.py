@@ -40,8 +40,10 @@ def cache_bytes(weights: Weights, workload: Workload) -> tuple[int, ...]:
     recurrent = weights.recurrent_bytes_per_sequence or (0,) * weights.layers
     # To go back behind a rejected draft, a recurrent state is kept once for each of them.
     states = workload.users * (1 + workload.drafts)
-    blocks = (_layer_cache(shape, layer, workload) + recurrent[layer] * states for layer in range(weights.layers))
-    return (*blocks, 0)
+    trunk = weights.layers - weights.mtp_layers
+    blocks = (_layer_cache(shape, layer, workload) + recurrent[layer] * states for layer in range(trunk))
+    drafting = _drafting_cache(shape, workload) if workload.drafts else 0
+    return (*blocks, *(drafting,) * weights.mtp_layers, 0)
 
 
 def checkpoint_bytes(weights: Weights, workload: Workload) -> int:
@@ -71,6 +73,12 @@ def _known(weights: Weights) -> Attention:
 
 def _layer_cache(shape: Attention, layer: int, workload: Workload) -> int:
     return cells(workload, shape.window[layer]) * _row_bytes(shape, layer, workload)
+
+
+def _drafting_cache(shape: Attention, workload: Workload) -> int:
+    """What an MTP block keeps while it drafts: a full cache of its own context, F16 unless told otherwise."""
+    row = cell_bytes("f16", shape.mtp_kv_heads * (shape.key_length + (0 if shape.mla else shape.value_length)))
+    return cells(workload, None) * row
 
 
 def _row_bytes(shape: Attention, layer: int, workload: Workload) -> int:

@@ -44,7 +44,10 @@ def compute_bytes(
     """
     piped = copies and devices > 1
     activations = (LATER if position else FIRST)[piped] * _activation(weights)
-    return activations + _widest(weights, workload) + _masks(weights, workload, layers, piped=piped)
+    beside = _masks(weights, workload, layers, piped=piped)
+    if workload.drafts and weights.mtp_layers and position == devices - 1:
+        beside += _drafting(weights, workload, piped=piped)
+    return activations + _widest(weights, workload, layers) + beside
 
 
 def dry_run_compute_bytes(
@@ -100,14 +103,30 @@ def _activation(weights: Weights) -> int:
     return F32_BYTES * UBATCH * weights.embedding
 
 
-def _widest(weights: Weights, workload: Workload) -> int:
+def _widest(weights: Weights, workload: Workload, layers: Iterable[int] | None = None) -> int:
     dense = 3 * weights.feed_forward
     inner = weights.experts_used * weights.expert_feed_forward
     out = weights.experts_used * weights.embedding
     routed = 3 * inner + (out if out > 2 * inner else 0)
-    states = 2 * max(weights.recurrent_bytes_per_sequence, default=0) * workload.users
-    recurrent = F32_BYTES * UBATCH * weights.recurrent_width + states if weights.recurrent_width else 0
-    return max(F32_BYTES * UBATCH * max(dense, routed, weights.attention_width), recurrent)
+    widest = F32_BYTES * UBATCH * max(dense, routed, weights.attention_width)
+    return max(widest, _recurrent(weights, workload, layers))
+
+
+def _recurrent(weights: Weights, workload: Workload, layers: Iterable[int] | None) -> int:
+    held = weights.recurrent_bytes_per_sequence
+    if layers is not None:
+        held = tuple(held[layer] for layer in layers if layer < len(held))
+    if not weights.recurrent_width or not any(held):
+        return 0
+    # States in and out; and once more for every draft that may have to be taken back.
+    kept = 2 + (1 + workload.drafts if workload.drafts else 0)
+    return F32_BYTES * UBATCH * weights.recurrent_width + kept * max(held) * workload.users
+
+
+def _drafting(weights: Weights, workload: Workload, *, piped: bool) -> int:
+    """The MTP blocks' own context on the last device: one block, and three activations for what it is fed with."""
+    activations = ((LATER if piped else FIRST)[piped] + 3) * _activation(weights)
+    return activations + _widest(weights, workload, layers=()) + _masks(weights, workload, piped=piped)
 
 
 def _masks(weights: Weights, workload: Workload, layers: Iterable[int] | None = None, *, piped: bool) -> int:
