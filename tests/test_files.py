@@ -89,6 +89,12 @@ async def test_a_broken_off_transfer_goes_on_where_it_stopped(beta: Elsewhere, t
     assert [p.done for p in seen] == [4, 10]
 
 
+async def test_an_empty_file_arrives_too(beta: Elsewhere, tmp_path: Path) -> None:
+    (tmp_path / "source").touch()
+    await files.send(beta, tmp_path / "source", str(tmp_path / "target"), what="send", report=quiet)
+    assert (tmp_path / "target").read_bytes() == b""
+
+
 async def test_remains_larger_than_the_file_are_thrown_away(beta: Elsewhere, tmp_path: Path) -> None:
     (tmp_path / "source").write_bytes(b"new")
     (tmp_path / "target").write_bytes(b"another, longer")

@@ -157,7 +157,8 @@ async def send(
     report(Progress(what=what, done=before + have, of=of or size, detail=source.name))
     with source.open("rb") as file:
         file.seek(have)
-        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+        while True:
+            chunk = await asyncio.to_thread(file.read, CHUNK_BYTES)
             said = await must(shell, _APPEND, target, stdin=chunk, within_s=CHUNK_WITHIN_S, what=f"write {target}")
             have += len(chunk)
             if said.strip() != str(have):
@@ -166,6 +167,8 @@ async def send(
                     hint="wait for the other session, or remove the file there",
                 )
             report(Progress(what=what, done=before + have, of=of or size, detail=source.name))
+            if have >= size:
+                return
 
 
 def _size(count: int) -> str:

@@ -79,6 +79,7 @@ async def test_a_release_is_fetched_proved_and_named_after_its_backend(shop: Sho
     assert folder == shop.cache / "engines" / f"b11434-vulkan-{digest[:8]}"
     assert (folder / "libggml.so").readlink() == Path("libggml.so.0.9")
     assert (done.built.backend, done.built.cpu, done.built.protocol) == ("vulkan", ANY_CPU, "7.0.0")
+    assert (done.built.build, done.built.commit) == (11434, "b0a2feb")
     assert done.notes == (f"nobody has vouched for this file: its sha256 is {digest} (--sha256 demands one)",)
     assert [path.name for path in (shop.cache / "sources").iterdir()] == [VULKAN]
     (found,) = await cached(LOCAL, str(shop.cache / "engines"), cpu="of any processor")
@@ -204,6 +205,14 @@ async def test_an_engine_lands_under_its_own_key_proved_on_the_other_processor(b
     assert [path.name for path in beta.engines.iterdir()] == [folder.name]
     sent = [p for p in beta.seen if p.what == "send"]
     assert (sent[-1].done, sent[-1].of) == (ours.bytes, ours.bytes)
+    assert (await beta.pushed(ours)).already
+
+
+async def test_a_folder_of_that_name_that_is_no_engine_gives_way(beta: Beta, ours: FoundEngine) -> None:
+    spoilt = beta.engines / "b11434-cpu-0a1b2c3d"
+    spoilt.mkdir(parents=True)
+    (spoilt / "engine.json").write_text('{"key": ')
+    assert not (await beta.pushed(ours)).already
     assert (await beta.pushed(ours)).already
 
 

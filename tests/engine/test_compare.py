@@ -149,6 +149,38 @@ async def test_a_busy_worker_is_no_problem_and_something_else_on_its_port_is(por
     assert "a web server answers there: stop it" in problems[0]
 
 
+async def test_a_worker_on_every_address_is_visited_at_the_one_of_its_host(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("0.0.0.0", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        rpc = Visitor()
+        await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None)
+    assert rpc.visited == [f"127.0.0.9:{port}"]
+
+
+async def test_a_worker_that_serves_a_client_is_left_alone(tmp_path: Path) -> None:
+    with socket.socket() as listener, socket.socket() as client, socket.socket() as queued:
+        listener.bind(("127.0.0.9", 0))
+        listener.listen()
+        address = listener.getsockname()
+        queued.connect(address)
+        waiting, rpc = Visitor(), Visitor()
+        await workers(host(address[1]), Elsewhere("beta", tmp_path), waiting, engine=None)
+        client.connect(address)
+        with listener.accept()[0]:
+            found, problems = await workers(host(address[1]), Elsewhere("beta", tmp_path), rpc, engine=None)
+    assert waiting.visited == [f"127.0.0.9:{address[1]}"]
+    assert (rpc.visited, found[0].answer, problems) == ([], "it serves a client", [])
+
+
+async def test_a_far_worker_on_loopback_is_out_of_our_reach(port: int, tmp_path: Path) -> None:
+    rpc = Visitor()
+    far = host(port, connection="ssh", ssh="beta")
+    found, problems = await workers(far, Elsewhere("beta", tmp_path), rpc, engine=None)
+    assert (rpc.visited, found[0].answer, problems) == ([], "it listens on that host's loopback only", [])
+
+
 async def test_only_ports_of_the_range_are_visited(port: int, tmp_path: Path) -> None:
     rpc = Visitor()
     free = replace(host(port), ports=(port + 1, port + 1))

@@ -67,7 +67,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 async def wait_for_step(bench: Bench, number: int) -> None:
     async with asyncio.timeout(10):
-        while not any(p.what == "compile" and p.done >= number for p in bench.seen):  # noqa: ASYNC110 - a list has no event
+        while not any(p.what == "compile" and p.done >= number for p in bench.seen):
             await asyncio.sleep(0.01)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
-LISTEN = "0A"
+LISTEN, ESTABLISHED = "0A", "01"
 ANY = ("0.0.0.0", "::")
 
 
@@ -22,14 +23,21 @@ class Listener:
 
 def listeners(*tables: str) -> tuple[Listener, ...]:
     """Every listener of these tables. Addresses there are hexadecimal words in the machine's byte order."""
-    found = []
+    return tuple(_sockets(tables, LISTEN))
+
+
+def served(*tables: str) -> frozenset[int]:
+    """Ports whose listener has accepted a client that is still there; one that waits in the queue has no inode yet."""
+    return frozenset(one.port for one in _sockets(tables, ESTABLISHED) if one.inode)
+
+
+def _sockets(tables: Iterable[str], state: str) -> Iterator[Listener]:
     for table in tables:
         for line in table.splitlines()[1:]:
             fields = line.split()
-            if len(fields) > 9 and fields[3] == LISTEN:
+            if len(fields) > 9 and fields[3] == state:
                 address, _, port = fields[1].partition(":")
-                found.append(Listener(address=_address(address), port=int(port, 16), inode=int(fields[9])))
-    return tuple(found)
+                yield Listener(address=_address(address), port=int(port, 16), inode=int(fields[9]))
 
 
 def _address(words: str) -> str:

@@ -163,6 +163,8 @@ def glibc_needed(folder: Path) -> tuple[int, int] | None:
     """The newest version of glibc's symbols that the engine's files name; None when they name none."""
     found = [0]
     for name in engine_files(folder)[0]:
+        if not (folder / name).stat().st_size:
+            continue  # nothing to map
         with (folder / name).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             found += [int(symbol[1]) for symbol in _GLIBC.finditer(content)]
     return (2, max(found)) if max(found) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -182,7 +183,8 @@ async def compile_engine(
     try:
         await run("compile", [*nice, facts.tools.get(tool, tool), "-C", workshop.build, f"-j{jobs}", *PROGRAMS])
     finally:
-        await to_the_end(files.remove(shell, workshop.compiling))
+        with suppress(HostError):  # out of reach: make then begins anew, which costs time and no more
+            await to_the_end(files.remove(shell, workshop.compiling))
     return workshop.programs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -83,18 +83,19 @@ async def workers(
     if shell is None:
         found = [WorkerFound(host=host.name, endpoint=endpoint, answer="") for endpoint in host.endpoints]
         return await _asked(found, rpc, expected=None)
-    table = (await shell.read("/proc/net/tcp") or b"").decode(errors="replace")
+    tables = [(await shell.read(path) or b"").decode(errors="replace") for path in proc_net.TABLES]
     first, last = host.ports
-    here = [one for one in proc_net.listeners(table) if first <= one.port <= last]
+    here = [one for one in proc_net.listeners(*tables) if first <= one.port <= last]
     if not here:
         return [], []
     pids = await _owners(shell, here)
     expected, binaries = await _binaries(shell, f"{engine}/{WORKER}" if engine else "", list(pids.values()))
+    served = proc_net.served(*tables)
     found = [
         WorkerFound(
             host=host.name,
             endpoint=f"{_reached(one, host)}:{one.port}",
-            answer="",
+            answer=_left_alone(one, host, served),
             pid=pids.get(one.inode),
             path=binaries.get(pids.get(one.inode, 0)),
         )
@@ -105,6 +106,15 @@ async def workers(
 
 def _reached(one: Listener, host: Host) -> str:
     return (host.address or "127.0.0.1") if one.address in proc_net.ANY else one.address
+
+
+def _left_alone(one: Listener, host: Host, served: Set[int]) -> str:
+    """Why a worker is not visited; empty for one that is. A visit to a busy one would wait in its queue."""
+    if one.port in served:
+        return "it serves a client"
+    if host.connection == "ssh" and one.address.startswith("127."):
+        return "it listens on that host's loopback only"
+    return ""
 
 
 async def _asked(
@@ -120,6 +130,8 @@ async def _ask(worker: WorkerFound, rpc: Rpc, expected: str | None) -> tuple[Wor
         f" (pid {worker.pid}, {worker.path or 'binary unknown'})" if worker.pid else ""
     )
     wrong = _wrong_binary(worker, expected)
+    if worker.answer:
+        return worker, f"{who} {wrong}" if wrong else None
     try:
         seen = await rpc.hello(worker.endpoint, within_s=HELLO_WITHIN_S)
     except EndpointError as error:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from evener import files
 from evener.codec import to_json
 from evener.dialects.llama_build import PROGRAMS, WORKER
+from evener.engine.resolve import built_in
 from evener.errors import EngineBuildFailed, HostError
 from evener.ports import Report, Shell
 from evener.records.capability import Built, Capability
 from evener.together import to_the_end
 
 SPARE_BYTES = 64 << 20  # left free beside what lands
+CLEAN_WITHIN_S = 30.0
 _COPY = """cd -- "$1" || exit 1; into=$2; shift 2
 for f; do [ -f "$f" ] || { echo "left no $f" >&2; exit 3; }; done
 cp -p -- "$@" "$into"/"""
@@ -36,9 +39,18 @@ async def landing(shell: Shell, engines: str, built: Built, prove: Prove) -> Asy
         await files.make_folder(shell, folder)
         yield folder
         able = await prove(folder)
-        mark = replace(built, compiler=able.compiler, protocol=able.protocol)
+        mark = replace(
+            built,
+            build=built.build or able.build,
+            commit=built.commit or able.commit,
+            compiler=able.compiler,
+            protocol=able.protocol,
+        )
         await files.write(shell, f"{folder}/engine.json", (to_json(mark, indent=2) + "\n").encode())
-        await files.rename(shell, folder, f"{engines}/{built.key}")
+        named = f"{engines}/{built.key}"
+        if await built_in(shell, named) is None:
+            await files.remove(shell, named)  # a folder that nobody takes for an engine
+        await files.rename(shell, folder, named)
     except BaseException:
         await to_the_end(_removed(shell, folder))
         raise
@@ -46,10 +58,9 @@ async def landing(shell: Shell, engines: str, built: Built, prove: Prove) -> Asy
 
 async def _removed(shell: Shell, folder: str) -> None:
     """Best effort: a host that cannot be reached any more keeps a folder that the next landing removes."""
-    try:
-        await files.remove(shell, folder)
-    except HostError:
-        return
+    with suppress(HostError, TimeoutError):
+        async with asyncio.timeout(CLEAN_WITHIN_S):
+            await files.remove(shell, folder)
 
 
 async def copy_programs(shell: Shell, built_in: str, folder: str) -> None:
