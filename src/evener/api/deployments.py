@@ -57,6 +57,7 @@ async def up(
     A cluster that one machine could replace is compared with that machine first, unless `baseline` is False.
     Being cancelled, or `evener down`, is the normal end. Raises what a launch raises; nothing is left running.
     """
+    planned.require_file()
     candidate = planned.chosen()
     alone = planned.alone() if candidate.kind == "cluster" and baseline else None
 

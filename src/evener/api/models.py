@@ -26,7 +26,7 @@ from evener.models.push import Pushed
 from evener.models.remote import open_remote
 from evener.models.shelf import Held
 from evener.models.show import Shown, shown
-from evener.models.skeletons import Skeleton
+from evener.models.skeletons import Entry
 from evener.models.stores import Stored
 from evener.ports import Report, Shell
 from evener.records.rig import Host
@@ -96,9 +96,9 @@ async def opened(name: str) -> Opened:
     return replace(read, called=found.called)
 
 
-async def catalogue() -> tuple[Skeleton, ...]:
+async def catalogue() -> tuple[Entry, ...]:
     """Models whose headers are shipped, the smallest first."""
-    return await asyncio.to_thread(skeletons.everything)
+    return await asyncio.to_thread(lambda: tuple(map(skeletons.entry, skeletons.everything())))
 
 
 async def show(name: str, *, tensors: bool = False, metadata: bool = False) -> Shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evener.api import exact, models
 from evener.api.rig import Rig
@@ -38,6 +38,15 @@ class Planned:
             )
         return found
 
+    def require_file(self) -> None:
+        """Raise ModelMissing for a model that is known by its header alone: it can be planned, not run."""
+        if self.weights.origin != "file":
+            where = "behind its URL" if self.weights.origin == "remote" else "in the catalogue"
+            raise ModelMissing(
+                f"{self.weights.name}: only its header is known, {where}",
+                hint="evener models fetch brings the model here",
+            )
+
     def alone(self) -> Candidate | None:
         """The first single machine that would do, None when the model needs several."""
         return next((c for c in self.plan.candidates if c.kind in ("card", "host") and c.fits), None)
@@ -57,7 +66,8 @@ async def plan(rig: Rig, model: str, workload: Workload, *, layout: str = "auto"
     )
     found = await exact.program(scan)
     if found is None:
-        return Planned(rig=rig, scan=scan, weights=weights, plan=_made(rig, scan, weights, workload, tools, layout))
+        made = _made(rig, scan, weights, workload, tools, layout)
+        return Planned(rig=rig, scan=scan, weights=weights, plan=_with_estimate(made, weights))
     async with exact.asking(found, opened, weights, workload) as ask:
         weights = await exact.with_caches(weights, workload, ask)
         made = _made(rig, scan, weights, workload, tools, layout)
@@ -66,7 +76,14 @@ async def plan(rig: Rig, model: str, workload: Workload, *, layout: str = "auto"
             return verdict_for(candidates, weights, workload, layout)
 
         made = await exact.confirmed(made, weights, ask, scan=scan, judge=judge, every=every)
-    return Planned(rig=rig, scan=scan, weights=weights, plan=made)
+    return Planned(rig=rig, scan=scan, weights=weights, plan=_with_estimate(made, weights))
+
+
+def _with_estimate(plan: Plan, weights: Weights) -> Plan:
+    """The plan, which says so when its sizes are an estimate."""
+    if weights.estimate is None:
+        return plan
+    return replace(plan, verdict=replace(plan.verdict, reasons=(*plan.verdict.reasons, weights.estimate)))
 
 
 async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:

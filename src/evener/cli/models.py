@@ -102,6 +102,28 @@ def _show_held(held: tuple[Held, ...], *, with_host: bool) -> None:
 
 
 @app.command()
+def catalogue(as_json: Json = False) -> None:
+    """List the models that can be planned without a file or a network, as NAME:QUANTISATION."""
+    from rich.table import Table
+
+    from evener.api import models
+
+    entries = run_async(models.catalogue())
+    if as_json:
+        show_json(entries)
+        return
+    table = Table("name", "parameters", "active", "context", "quantisations", box=None, pad_edge=False)
+    for entry in entries:
+        sizes = ", ".join(f"{name} {size / (1 << 30):.1f}" for name, size in entry.sizes.items())
+        active = _parameters(entry.active_parameters) if entry.experts else "all"
+        table.add_row(
+            entry.name.lower(), _parameters(entry.parameters), active, str(entry.context_train), f"{sizes} GiB"
+        )
+    out.print(table)
+    out.print("sizes without the vocabulary's text; --json says where each shape is from")
+
+
+@app.command()
 def show(
     model: Annotated[str, typer.Argument(help="A path, `demo`, or the name of a model that is here.")],
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,

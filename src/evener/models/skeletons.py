@@ -99,6 +99,36 @@ class Skeleton:
             yield name, "F32" if stays else special.get(name, bulk), shape
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the catalogue says about one model. `sizes` are file bytes per quantisation, without the vocabulary."""
+
+    name: str
+    architecture: str
+    layers: int
+    experts: int
+    parameters: int
+    active_parameters: int | None
+    context_train: int | None
+    sizes: dict[str, int]
+    sources: tuple[str, ...]
+
+
+def entry(skeleton: Skeleton) -> Entry:
+    facts = skeleton.opened(skeleton.quantisations[0]).weights()
+    return Entry(
+        name=skeleton.name,
+        architecture=facts.architecture,
+        layers=facts.layers,
+        experts=facts.experts,
+        parameters=facts.parameters,
+        active_parameters=facts.active_parameters,
+        context_train=facts.context_train,
+        sizes={name: skeleton.header(name).file_bytes for name in skeleton.quantisations},
+        sources=skeleton.sources,
+    )
+
+
 def _spread(types: Mapping[str, tuple[str, ...]]) -> tuple[dict[str, str], str]:
     """(type of each tensor that is named, type of all others)."""
     special: dict[str, str] = {}
