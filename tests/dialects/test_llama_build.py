@@ -131,3 +131,9 @@ def test_devices_of_every_backend_are_read_and_blas_is_none() -> None:
         ("Vulkan0", "AMD Radeon 890M Graphics (RADV STRIX1)"),
     ]
     assert (listed[1].total_bytes, listed[1].free_bytes) == (12216 << 20, 11959 << 20)
+
+
+def test_more_free_than_there_is_means_that_nobody_knows() -> None:
+    # ggml-org/llama.cpp#17536, unified memory.
+    (device,) = llama_build.devices("  CUDA0: NVIDIA GB10 (32106 MiB, 55372 MiB free)\n")
+    assert (device.total_bytes, device.free_bytes) == (32106 << 20, None)

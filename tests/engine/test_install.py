@@ -236,7 +236,12 @@ def beta(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Beta:
 
 
 async def test_a_host_without_python_builds_with_tools_that_no_path_leads_to(beta: Beta, bench: Bench) -> None:
+    tools = Path(beta.own["HOME"]) / ".local/bin"
+    (tools / "cmake").rename(tools / "real-cmake")
+    script(tools / "cmake", f'echo "$PATH" >{bench.cache}/path; exec real-cmake "$@"')
+    bench.cache.mkdir()
     done = await install_on(beta, bench)
+    assert (bench.cache / "path").read_text().startswith(f"{beta.own['PATH']}:{tools}")
     assert Path(done.folder).parent == beta.cache / "engines"
     assert done.check.ok
     assert list(dict.fromkeys(p.what for p in bench.seen)) == ["send", "unpack", "configure", "compile", "prove"]

@@ -72,8 +72,9 @@ def test_all_parts_are_one_model_and_a_torn_one_is_none() -> None:
     parts = [f"UD-Q4_K_XL/M-UD-Q4_K_XL-0000{n}-of-00002.gguf" for n in (1, 2)]
     assert chosen("UD-Q4_K_XL", listed(*parts)) == parts
     assert chosen("Q4_K_XL", listed(*parts)) == parts
-    with pytest.raises(ModelMissing, match="no GGUF in it"):
-        chosen("Q4_K_XL", listed(parts[1]))
+    for only in parts:
+        with pytest.raises(ModelMissing, match="no GGUF in it"):
+            chosen("Q4_K_XL", listed(only))
 
 
 def test_what_stands_beside_a_model_is_none() -> None:
@@ -107,6 +108,7 @@ class Hub:
     store: str = ""
     private: bool = False
     per_page: int = 100
+    elsewhere: str | None = None  # where a listing is said to go on
     wrong_hash: bool = False
     stop_after: int | None = None
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # (path, token) at the Hub
@@ -123,7 +125,7 @@ class Hub:
         headers = {}
         if begin + self.per_page < len(rows):
             following = request.url.update_query(cursor=begin + self.per_page)
-            headers["Link"] = f'<{following}>; rel="next"'
+            headers["Link"] = f'<{self.elsewhere or following}>; rel="next"'
         return web.json_response(rows[begin : begin + self.per_page], headers=headers)
 
     def row(self, path: str) -> dict[str, object]:
@@ -235,6 +237,14 @@ async def test_a_listing_of_several_pages_is_read_to_its_end(user: User, hub: Hu
     hub.per_page = 1
     assert (await user.fetch("hf:org/M-GGUF:Q8_0")).is_file()
     assert len([path for path, _ in hub.asked if path.startswith("/api/")]) == 5
+
+
+async def test_a_listing_that_goes_on_at_another_server_is_not_followed_with_the_token(user: User, hub: Hub) -> None:
+    user.environ["HF_TOKEN"] = SECRET
+    hub.per_page, hub.elsewhere = 1, f"{hub.store}/blob/README.md"
+    with pytest.raises(FetchFailed, match="the listing goes on at another server"):
+        await user.fetch("hf:org/M-GGUF:Q8_0")
+    assert hub.stored == []
 
 
 async def test_an_interrupted_fetch_goes_on_where_it_stopped(user: User, hub: Hub) -> None:
