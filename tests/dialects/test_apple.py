@@ -29,6 +29,11 @@ def test_memory_is_all_of_it_and_what_can_be_had_without_swapping() -> None:
     assert memory == Memory(total_bytes=64 * GIB, available_bytes=(4753 + 345335 + 7127) * 16384)
 
 
+def test_a_vm_stat_that_is_cut_short_tells_nothing() -> None:
+    short = "\n".join(VM_STAT.splitlines()[:2])
+    assert apple.memory(apple.facts(SYSCTL), short, PROFILE).available_bytes is None
+
+
 def test_without_sysctl_the_profile_knows_the_memory() -> None:
     assert apple.memory({}, "", PROFILE) == Memory(total_bytes=64 * GIB, available_bytes=None)
     assert apple.cpu({}, PROFILE).model == "Apple M2 Ultra"

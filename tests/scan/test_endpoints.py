@@ -57,6 +57,7 @@ async def test_a_worker_that_calls_all_of_its_memory_free_is_doubted_in_one_line
     with FakeWorker(devices=((64 * GIB, 64 * GIB),)) as worker:
         (card,) = (await seen(rig(worker.endpoint))).cards
     assert card.note == "calls all of its memory free, as a worker on a CPU does: that is no measure"
+    assert card.free_bytes == 64 * GIB  # as told
 
 
 async def test_more_free_than_there_is_is_no_figure() -> None:

@@ -71,6 +71,12 @@ def test_a_unified_gpu_that_tells_a_part_has_main_memory_too() -> None:
     assert seen.note == "shares main memory: the driver says 7.9 GiB, so main memory counts"
 
 
+def test_a_unified_gpu_that_tells_most_of_main_memory_is_believed() -> None:
+    thor = Card(id="g", kind="cuda", name="NVIDIA Thor", integrated=True, total_bytes=122 * GIB, free_bytes=90 * GIB)
+    seen = believable(thor, memory=RAM)
+    assert (seen.total_bytes, seen.free_bytes, seen.note) == (122 * GIB, 90 * GIB, "shares main memory")
+
+
 def test_more_free_than_there_is_means_nothing_on_a_card_of_its_own() -> None:
     odd = Card(id="g", kind="cuda", name="X", total_bytes=32 * GIB, free_bytes=54 * GIB)
     seen = believable(odd, memory=RAM)
@@ -114,7 +120,12 @@ def amd_host(*, kfd: str | None = "", processes: tuple[FakeProcess, ...] = ()) -
 
 async def test_an_amd_cards_holders_are_named_by_the_kernel() -> None:
     server = FakeProcess(pid=7049, command="/opt/llama/llama-server -m big.gguf")
-    shell = amd_host(kfd="/sys/class/kfd/kfd/proc/7049/vram_45534:21000000000\n", processes=(server,))
+    kfd = (
+        "/sys/class/kfd/kfd/proc/7049/vram_45534:21000000000\n"
+        "/sys/class/kfd/kfd/proc/8000/vram_45534:0\n"  # it has only opened the driver
+        "/sys/class/kfd/kfd/proc/9000/vram_77:4096\n"  # on a GPU that is not listed
+    )
+    shell = amd_host(kfd=kfd, processes=(server,))
     card = (await case_one.one(HERE, shell)).cards[0]
     assert (card.name, card.kind, card.device) == ("AMD Instinct MI210", "rocm", "ROCm0")
     assert [(h.kind, h.pid, h.user, h.bytes) for h in card.holders or ()] == [
@@ -144,8 +155,9 @@ async def test_the_older_tool_serves_where_the_newer_one_is_missing_or_knows_not
 
 
 async def test_an_amd_tool_that_fails_is_a_fault() -> None:
-    seen = await case_one.one(HERE, fake_linux("here", programs={"rocm-smi": prints("no driver\n", code=2)}))
-    assert seen.fault == "rocm-smi: no driver"
+    for tool in ("rocm-smi", "amd-smi"):
+        seen = await case_one.one(HERE, fake_linux("here", programs={tool: prints("no driver\n", code=2)}))
+        assert seen.fault == f"{tool}: no driver"
 
 
 def mac() -> FakeShell:

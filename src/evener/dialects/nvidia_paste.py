@@ -36,9 +36,7 @@ def _csv(text: str) -> tuple[Card, ...]:
     apps = nvidia_smi.parse_apps(text)
     numbered = [replace(card, id=card.id or f"pasted{i}") for i, card in enumerate(cards)]
     return tuple(
-        replace(
-            card, holders=_holders([(a.pid, a.name, a.bytes) for a in apps if card.uuid and a.gpu_uuid == card.uuid])
-        )
+        replace(card, holders=_holders([(a.pid, a.name, a.bytes) for a in apps if a.gpu_uuid == card.uuid]))
         for card in numbered
     )
 

@@ -11,12 +11,12 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from statistics import median
 
 from evener.dialects import rpc_wire as wire
 from evener.edges.rpc_visit import Visit, visit
 from evener.errors import EndpointError
-from evener.records.link import Hop, Measured, Payload
+from evener.records.link import Hop, Payload
+from evener.stats.repeated import measured
 
 MIB = 1 << 20
 BLOCK_BYTES = 8 * MIB  # below the 10 MiB from which the engine hashes first
@@ -73,11 +73,6 @@ class RpcPayload:
             get_mib_per_s=measured([BLOCK_BYTES / MIB / s for s in gets]),
             hops=tuple(hops),
         )
-
-
-def measured(values: list[float]) -> Measured:
-    """Of at least one value."""
-    return Measured(n=len(values), p50=median(values), low=min(values), high=max(values))
 
 
 async def _question(worker: Visit, within_s: float) -> float:

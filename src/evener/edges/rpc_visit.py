@@ -1,7 +1,8 @@
 """One connection to an RPC worker, and every way it fails, translated at this one point.
 
-A worker serves one client and dies of SIGPIPE when a queued visitor said HELLO and left politely. So a visit that
-gives up resets the connection (SO_LINGER 0): the worker's read fails instead, and it lives.
+A worker serves one client, and dies of SIGPIPE when it answers somebody who has left. So a visitor that gives up in the
+queue resets the connection (SO_LINGER 0): the worker's read fails instead, and it lives. One that is served takes the
+answer that it has asked for before it leaves, also when it is cancelled.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from evener.errors import (
     EndpointUnresolved,
     EndpointWrongProtocol,
 )
+from evener.together import to_the_end
 
 
 class Visit:
@@ -46,6 +48,10 @@ class Visit:
 
     async def ask(self, request: bytes, size: int, *, within_s: float) -> bytes:
         """Send a request and receive its answer of `size` bytes."""
+        asking = self._ask(request, size, within_s)
+        return await (to_the_end(asking) if self._greeted else asking)
+
+    async def _ask(self, request: bytes, size: int, within_s: float) -> bytes:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(within_s):
@@ -73,6 +79,9 @@ class Visit:
 
     async def fetch(self, request: bytes, size: int, *, within_s: float) -> bytearray:
         """`ask` for much data, received as the engine does it: a loop that polls is three times slower."""
+        return await to_the_end(self._fetch(request, size, within_s))
+
+    async def _fetch(self, request: bytes, size: int, within_s: float) -> bytearray:
         try:
             await self.tell(request, within_s=within_s)
             async with asyncio.timeout(within_s):
@@ -82,10 +91,6 @@ class Visit:
             return await asyncio.to_thread(self._block, size, within_s)
         except TimeoutError:
             raise await self._silent(within_s) from None
-        except asyncio.CancelledError:
-            with suppress(OSError):
-                self._sock.shutdown(socket.SHUT_RDWR)  # wakes the thread
-            raise
         except OSError as error:
             raise self._not_rpc(f"closed the connection ({error.strerror or error})") from error
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import median
 
 from evener.dialects import llama_flags, rates, ssh_tunnel
 from evener.errors import EndpointNotRpc, EndpointRefused, EvenerError, HostError
@@ -21,9 +20,9 @@ from evener.records.link import LinkMeasured, Measured, Payload
 from evener.records.rig import Link
 from evener.scan import paths
 from evener.scan.paths import Ends
+from evener.stats.repeated import measured
 from evener.together import background, to_the_end
 
-SECONDS = 5  # about, per link; a tunnel takes two more
 LISTENS_WITHIN_S = 15.0
 IPERF_WITHIN_S = 8.0
 PING_WITHIN_S = 10.0
@@ -65,6 +64,8 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
+    """The outside, handed in."""
+
     rpc: Rpc
     bench: RpcBench
     report: Report
@@ -112,14 +113,7 @@ async def measure(link: Link, between: Ends, sides: Sides, world: World) -> Link
     )
 
 
-def measured(values: Sequence[float]) -> Measured | None:
-    """None of no values."""
-    if not values:
-        return None
-    return Measured(n=len(values), p50=median(values), low=min(values), high=max(values))
-
-
-async def _or_fault(work: Awaitable[Payload | None], faults: list[str]) -> Payload | None:
+async def _or_fault(work: Awaitable[Payload], faults: list[str]) -> Payload | None:
     try:
         return await work
     except EvenerError as error:
@@ -144,7 +138,8 @@ async def _raw(sides: Sides, address: str) -> tuple[Measured | None, Measured | 
     both: list[Measured | None] = []
     for back in (False, True):
         try:
-            both.append(measured(await _iperf(sides.near, sides.far, address, sides.spare_port, back=back)))
+            values = await _iperf(sides.near, sides.far, address, sides.spare_port, back=back)
+            both.append(measured(values))
         except HostError as error:
             both.append(None)
             faults.append(error.message)
@@ -167,13 +162,14 @@ async def _ping(near: Shell, address: str) -> Measured | None:
         done = await near.run(rates.ping_argv(address), within_s=PING_WITHIN_S)
     except HostError:
         return None
-    return measured(rates.round_trips_us(done.stdout))
+    trips = rates.round_trips_us(done.stdout)
+    return measured(trips) if trips else None
 
 
 # ---- RPC
 
 
-async def _payload(sides: Sides, address: str, world: World) -> Payload | None:
+async def _payload(sides: Sides, address: str, world: World) -> Payload:
     if sides.endpoint is not None:
         return await world.bench.measure(sides.endpoint, device="#0")
     if sides.worker is None or sides.far is None:
@@ -184,7 +180,7 @@ async def _payload(sides: Sides, address: str, world: World) -> Payload | None:
         return await world.bench.measure(endpoint, device=sides.worker.device)
 
 
-async def _through_tunnel(sides: Sides, world: World) -> Payload | None:
+async def _through_tunnel(sides: Sides, world: World) -> Payload:
     if sides.tunnel is None or sides.worker is None or sides.far is None:
         raise HostError("RPC through ssh: the far end is not reached by ssh")
     argv = ssh_tunnel.tunnel_argv(sides.tunnel.destination, port=sides.worker.port, local_port=sides.tunnel.local_port)

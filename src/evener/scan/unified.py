@@ -30,7 +30,7 @@ def believable(card: Card, *, memory: Memory, pools: Pools | None = None, listed
 
 
 def _shared(card: Card, memory: Memory, pools: Pools | None) -> Card:
-    if card.kind == "rocm" and pools is not None and pools.gtt_total is not None:
+    if pools is not None and pools.gtt_total is not None:
         return _larger_pool(card, pools)
     if card.kind == "cuda" and not _is_most_of(card.total_bytes, memory.total_bytes):
         said = "no figure" if card.total_bytes is None else _gib(card.total_bytes)
