@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 
 from evener.dialects import rpc_wire as wire
 from evener.dialects.rpc_answers import Answers, PretendDevice
-from evener.together import background
 
 LONGEST_REQUEST_BYTES = 1 << 30  # a dry run sends graphs and zeroes, never a weight
 
@@ -21,18 +20,30 @@ class StandIns:
     async def serving(self, devices: Sequence[PretendDevice]) -> AsyncIterator[str]:
         """Serve `devices` on a free port of 127.0.0.1; yields the endpoint. Ends with the block, clients included."""
 
+        visits: dict[asyncio.Task[object], asyncio.StreamWriter] = {}
+
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            visits[task] = writer
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
                 with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
                     await _converse(reader, writer, Answers(devices=devices))
             finally:
                 writer.close()
+                del visits[task]
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20)
         host, port = server.sockets[0].getsockname()[:2]
-        async with background(server.serve_forever()):
+        try:
             yield f"{host}:{port}"
+        finally:
+            server.close()
+            left = list(visits)
+            for writer in visits.values():
+                writer.transport.abort()
+            await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answers: Answers) -> None:
