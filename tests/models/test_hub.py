@@ -251,7 +251,7 @@ async def test_an_interrupted_fetch_goes_on_where_it_stopped(user: User, hub: Hu
     hub.files["M-Q4_0.gguf"] = gguf("large", size=3 << 20)
     hub.stop_after = 2 << 20
     running = asyncio.ensure_future(user.fetch("hf:org/M-GGUF:Q4_0"))
-    while not any(p.done >= 2 << 20 for p in user.seen):  # noqa: ASYNC110 - a list has no event
+    while not any(p.done >= 2 << 20 for p in user.seen):
         await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -169,7 +169,7 @@ async def test_cancelling_ends_rsync(
     script(tmp_path / "stuck/rsync", f"{version}; echo $$ >{tmp_path}/pid; exec sleep 300")
     monkeypatch.setenv("PATH", f"{tmp_path}/stuck:{os.environ['PATH']}")
     running = asyncio.ensure_future(pushed(beta, parts, folder, rsync=""))
-    while not (tmp_path / "pid").exists():  # noqa: ASYNC110 - nor has another process
+    while not (tmp_path / "pid").exists():
         await asyncio.sleep(0.02)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -183,7 +183,7 @@ async def test_rsync_is_told_the_way_and_a_path_that_no_shell_reads(parts: list[
     running = asyncio.ensure_future(
         push(here, there, parts, folder="/data/my models", rsync="me@beta:", report=lambda p: None)
     )
-    while not here.started:  # noqa: ASYNC110 - a list has no event
+    while not here.started:
         await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
