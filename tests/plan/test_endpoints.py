@@ -69,7 +69,15 @@ def test_a_device_that_takes_no_slot_still_has_its_number() -> None:
     windows = seen("windows", far(ONE, 0, 0), far(ONE, 1, 2 * GIB), far(OTHER, 0))
     seats = [*seats_of(HOSTS[1], scan(windows)), *seats_of(HOSTS[0], scan(ALPHA))]
     assert [s.card.id for s in seats[:2]] == [f"{ONE}/1", f"{OTHER}/0"]
-    assert names_at_head(seats) == ["RPC1", "RPC2", "CUDA0"]
+    assert names_at_head(seats, "alpha") == ["RPC1", "RPC2", "CUDA0"]
+
+
+def test_a_head_that_gets_no_layer_serves_all_the_same() -> None:
+    alpha = seen("alpha", card("RTX 5090", 1))  # room for nothing
+    made = cluster(alpha, seen("windows", far(ONE, 0, 8 * GIB)), rig=HOSTS[:2], blocks=4)
+    assert [(d.host, d.device) for d in made.devices] == [("windows", "RPC0")]
+    assert (made.workers, made.servers[0].host) == ((), "alpha")
+    assert (flag(made.servers[0].argv, "--device"), flag(made.servers[0].argv, "--rpc")) == ("RPC0", ONE)
 
 
 def test_an_endpoint_host_is_never_a_head() -> None:

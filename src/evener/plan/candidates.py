@@ -95,9 +95,12 @@ def _candidate(name: str, kind: CandidateKind, seats: Sequence[Seat], question: 
         for seat, count, (compute, overhead) in zip(seats, counts, beside, strict=True)
         if count  # a device without a slot would still cost buffers and a connection
     ]
-    workers, server = commands(used, weights, workload, serve=question.rig.serve, tools=question.tools)
+    workers, server = commands(
+        used, weights, workload, head=seats[-1].host, serve=question.rig.serve, tools=question.tools
+    )
+    devices = tuple(_devices(used, weights, caches, server.host))
     return Candidate(
-        name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=tuple(_devices(used, weights, caches)),
+        name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices,
         host_bytes=host_bytes, servers=(server,), workers=workers,
     )  # fmt: skip
 
@@ -141,8 +144,8 @@ def _short_sentence(seats: Sequence[Seat], slots: Sequence[int], rooms: Sequence
     return f"{gib(needed)} would fit the sum of the cards, but no cut between layers fits each of them"
 
 
-def _devices(used: Sequence[Used], weights: Weights, caches: Sequence[int]) -> Iterator[DevicePlan]:
-    names = names_at_head([u.seat for u in used])
+def _devices(used: Sequence[Used], weights: Weights, caches: Sequence[int], head: str) -> Iterator[DevicePlan]:
+    names = names_at_head([u.seat for u in used], head)
     start = 0
     for position, one in enumerate(used):
         mine = slice(start, start + one.slots)

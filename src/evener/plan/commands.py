@@ -24,28 +24,31 @@ class Tools:
 
 
 def commands(
-    used: Sequence[Used], weights: Weights, workload: Workload, *, serve: Serve, tools: Tools
+    used: Sequence[Used], weights: Weights, workload: Workload, *, head: Host, serve: Serve, tools: Tools
 ) -> tuple[tuple[Command, ...], Command]:
-    """(workers in the order of their endpoints, server). Somebody else's worker is only named to the server."""
+    """(workers in the order of their endpoints, server on `head`, which may hold no layer itself).
+
+    Somebody else's worker is only named to the server.
+    """
     seats = [u.seat for u in used]
-    served = [s for s in seats if s.host.name in served_hosts(seats)]
+    served = [s for s in seats if s.host.name in served_hosts(seats, head.name)]
     ours = dict.fromkeys(s.host.name for s in served if s.endpoint is None)
     workers = {name: _worker([s for s in seats if s.host.name == name], tools) for name in ours}
-    head = seats[-1]
-    address = _address(head.host, serve)
-    alone_on_cpu = len(used) == 1 and head.card.kind == "cpu"
+    its_seats = [s for s in seats if s.host.name == head.name]
+    address = _address(head, serve)
+    alone_on_cpu = its_seats == seats and seats[0].card.kind == "cpu"
     argv = flags.server_argv(
-        _program(flags.SERVER, head.host.name, tools),
-        tools.models.get(head.host.name) or weights.paths[0],
+        _program(flags.SERVER, head.name, tools),
+        tools.models.get(head.name) or weights.paths[0],
         workload=workload,
         rpc=list(dict.fromkeys(s.endpoint or workers[s.host.name].listen for s in served)),
-        devices=[] if alone_on_cpu else names_at_head(seats),
+        devices=[] if alone_on_cpu else names_at_head(seats, head.name),
         counts=[u.slots for u in used],
-        threads=head.threads,
+        threads=next((s.threads for s in its_seats), None),
         listen=(address, serve.port),
     )
-    env = _environment([s for s in seats if s.host.name == head.host.name])
-    return tuple(workers.values()), Command(host=head.host.name, argv=argv, env=env, listen=f"{address}:{serve.port}")
+    env = _environment(its_seats)
+    return tuple(workers.values()), Command(host=head.name, argv=argv, env=env, listen=f"{address}:{serve.port}")
 
 
 def _address(host: Host, serve: Serve) -> str:

@@ -70,24 +70,24 @@ class Used:
     overhead_bytes: int
 
 
-def served_hosts(seats: Sequence[Seat]) -> set[str]:
+def served_hosts(seats: Sequence[Seat], head: str) -> set[str]:
     """Hosts whose cards a worker serves: all but the head's, and the head's too when its card is a CPU among others.
 
-    The head is the host of the last seat. `--device` cannot name its CPU, so in a cluster a worker serves it.
+    `--device` cannot name the head's CPU, so in a cluster a worker serves it.
     """
     hosts = {seat.host.name for seat in seats}
-    if len(hosts) == 1:
+    if hosts == {head}:
         return set()
-    head = seats[-1]
-    return hosts - ({head.host.name} if head.card.kind != "cpu" else set())
+    on_cpu = any(seat.host.name == head and seat.card.kind == "cpu" for seat in seats)
+    return hosts if on_cpu else hosts - {head}
 
 
-def names_at_head(seats: Sequence[Seat]) -> list[str]:
-    """What the head calls each device: RPC0, RPC1, ... for what a worker serves, its own name otherwise.
+def names_at_head(seats: Sequence[Seat], head: str) -> list[str]:
+    """What the host `head` calls each device: RPC0, RPC1, ... for what a worker serves, its own name otherwise.
 
     The numbers count through the workers in the order in which their first seats come.
     """
-    served = served_hosts(seats)
+    served = served_hosts(seats, head)
     first: dict[str, int] = {}  # endpoint -> the number of its first device
     names: list[str] = []
     numbers = 0
