@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from evener.api import exact, models
@@ -12,6 +12,7 @@ from evener.errors import DoesNotFit, HostError, ModelMissing, NameUnknown
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
 from evener.plan.verdict import verdict_for
+from evener.plan.what_if import World
 from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload
 from evener.records.weights import Weights
@@ -52,38 +53,57 @@ class Planned:
         return next((c for c in self.plan.candidates if c.kind in ("card", "host") and c.fits), None)
 
 
-async def plan(rig: Rig, model: str, workload: Workload, *, layout: str = "auto", every: bool = False) -> Planned:
+Change = Callable[[World], World]
+
+
+async def plan(
+    rig: Rig,
+    model: str,
+    workload: Workload,
+    *,
+    layout: str = "auto",
+    every: bool = False,
+    change: Change | None = None,
+) -> Planned:
     """Look at the rig now and plan `model` (a path, "demo", a URL, or a name of `models list` or the catalogue).
 
     With an engine on this machine its own dry run confirms the candidate that is chosen, or `every` one.
+    `change` is what would be different; a plan with one is not for bringing up.
     """
     opened, scan = await asyncio.gather(models.opened(model), rig.scan())
     weights = await asyncio.to_thread(opened.weights)
-    tools = Tools(
-        engines={h.name: h.engine.folder for h in scan.hosts if h.engine},
-        ports=await rig.free_ports(),
-        models=await _copies(rig, scan, model),
-    )
+    tools = await tools_of(rig, scan, model)
+    world = World(rig=rig.record, scan=scan)
+    world = change(world) if change else world
     found = await exact.program(scan)
     if found is None:
-        made = _made(rig, scan, weights, workload, tools, layout)
-        return Planned(rig=rig, scan=scan, weights=weights, plan=_with_estimate(made, weights))
+        made = planned_for(world, weights, workload, tools, layout)
+        return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
     async with exact.asking(found, opened, weights, workload) as ask:
         weights = await exact.with_caches(weights, workload, ask)
-        made = _made(rig, scan, weights, workload, tools, layout)
+        made = planned_for(world, weights, workload, tools, layout)
 
         def judge(candidates: Sequence[Candidate]) -> Verdict:
             return verdict_for(candidates, weights, workload, layout)
 
-        made = await exact.confirmed(made, weights, ask, scan=scan, judge=judge, every=every)
-    return Planned(rig=rig, scan=scan, weights=weights, plan=_with_estimate(made, weights))
+        made = await exact.confirmed(made, weights, ask, scan=world.scan, judge=judge, every=every)
+    return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
 
 
-def _with_estimate(plan: Plan, weights: Weights) -> Plan:
-    """The plan, which says so when its sizes are an estimate."""
-    if weights.estimate is None:
-        return plan
-    return replace(plan, verdict=replace(plan.verdict, reasons=(*plan.verdict.reasons, weights.estimate)))
+async def tools_of(rig: Rig, scan: Scan, model: str | None = None) -> Tools:
+    """What command lines need beside a plan. `model` is looked for on far hosts."""
+    return Tools(
+        engines={h.name: h.engine.folder for h in scan.hosts if h.engine},
+        ports=await rig.free_ports(),
+        models=await _copies(rig, scan, model) if model else {},
+    )
+
+
+def _with_notes(plan: Plan, weights: Weights, scan: Scan) -> Plan:
+    """The plan, which says where its sizes are an estimate and which hosts nobody has looked at."""
+    stated = [f"{h.name}: {h.fault}" for h in scan.hosts if h.connection == "stated" and h.fault]
+    reasons = (*plan.verdict.reasons, *([weights.estimate] if weights.estimate else []), *stated)
+    return replace(plan, verdict=replace(plan.verdict, reasons=reasons))
 
 
 async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:
@@ -97,12 +117,13 @@ async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:
     return {host.name: where for host, where in zip(far, found, strict=True)}
 
 
-def _made(rig: Rig, scan: Scan, weights: Weights, workload: Workload, tools: Tools, layout: str) -> Plan:
-    question = Question(rig=rig.record, scan=scan, weights=weights, workload=workload, tools=tools)
+def planned_for(world: World, weights: Weights, workload: Workload, tools: Tools, layout: str) -> Plan:
+    """The plan without any dry run. Raises NameUnknown for a layout that is none, HostError for one out of reach."""
+    question = Question(rig=world.rig, scan=world.scan, weights=weights, workload=workload, tools=tools)
     try:
         return make_plan(question, layout=layout)
     except NameUnknown:
-        _require_in_reach(scan, layout)
+        _require_in_reach(world.scan, layout)
         raise
 
 

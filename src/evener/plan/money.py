@@ -1,0 +1,138 @@
+"""What a layout costs: cards per seat, hardware and energy per million tokens. Pure.
+
+    watts            = sum of board power x (IDLE + (BUSY - IDLE) x its share of a token's time)
+    energy           = watts / tokens per second / 3600, in kWh per million tokens after x 1e6 / 1000
+    hardware         = prices / (life in hours of use x 3600 x tokens per second x load), per million tokens x 1e6
+
+Tokens per second are those of all users together, as predicted. Hosts without their cards, networks, cooling and people
+cost nothing here: these figures compare layouts, they are no bill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from evener.errors import ConfigurationError
+from evener.plan.cards import find
+from evener.records.plan import Candidate, DevicePlan, Predicted
+from evener.records.rig import Money, Rig
+from evener.records.whatif import Cost
+
+# Of its board power a card draws while it only waits with a model loaded, and while it decodes, which waits for memory.
+IDLE, BUSY = 0.1, 0.7
+LIFE_YEARS, HOURS_PER_YEAR = 3, 2000  # of use: eight hours on 250 days
+LOAD = 0.25  # of these hours, how long all users are really answered at once
+ASSUMPTIONS = (
+    f"cards are used for {LIFE_YEARS} years of {HOURS_PER_YEAR} hours, {LOAD:.0%} of that time at the predicted rate",
+    f"a card draws {IDLE:.0%} of its board power while it waits and {BUSY:.0%} while it works",
+    "cards only: no hosts, no cooling, no network, no time of people",
+)
+
+Prices = Mapping[str, float]  # card, as somebody called it -> price
+
+
+def stated_prices(rig: Rig) -> dict[str, float]:
+    """What rig.toml says of prices."""
+    return {card.model: card.price for host in rig.hosts for card in host.stated if card.price is not None}
+
+
+def read_prices(texts: Iterable[str]) -> dict[str, float]:
+    """ "RTX 5090=2300" as {"RTX 5090": 2300.0}. Raises ConfigurationError."""
+    prices = {}
+    for text in texts:
+        name, _, price = (part.strip() for part in text.rpartition("="))
+        try:
+            prices[name] = float(price)
+        except ValueError:
+            prices[name] = -1.0
+        if not name or not 0 <= prices[name] < float("inf"):
+            raise ConfigurationError(f"--price {text}: not CARD=PRICE", hint='e.g. --price "RTX 5090=2300"')
+    return prices
+
+
+def price_of(card: str, prices: Prices) -> float | None:
+    """The price of a card by any of its names; the last that was stated counts."""
+    same = [price for name, price in prices.items() if _are_one(card, name)]
+    return same[-1] if same else None
+
+
+def _are_one(card: str, other: str) -> bool:
+    """A driver prints no size: its card may be any of the sizes that were priced."""
+    if card.lower() == other.lower():
+        return True
+    one, two = find(card), find(other)
+    if one is None or two is None or one.name != two.name:
+        return False
+    return None in (one.memory_gib, two.memory_gib) or one == two
+
+
+def cost(candidate: Candidate, *, seats: int, prices: Prices, money: Money | None) -> Cost:
+    """What `candidate` costs for `seats` people (or users)."""
+    cards = [device for device in candidate.devices if not _is_processor(device)]
+    known = [price_of(device.card_name, prices) for device in cards]
+    missing = tuple(
+        dict.fromkeys(device.card_name for device, price in zip(cards, known, strict=True) if price is None)
+    )
+    hardware = None if missing or not cards else sum(price for price in known if price is not None)
+    rate = _rate(candidate.predicted)
+    watts = board_watts(candidate)
+    kwh_price = money.kwh_price if money else None
+    energy = None if None in (rate, watts, kwh_price) else watts / rate / 3.6e6 * 1e6 * kwh_price  # type: ignore[operator]
+    life_s = LIFE_YEARS * HOURS_PER_YEAR * 3600 * LOAD
+    worn = None if hardware is None or rate is None else hardware / (life_s * rate) * 1e6
+    return Cost(
+        currency=money.currency if money else "EUR",
+        hardware=hardware,
+        cards_without_price=missing,
+        watts=watts,
+        per_seat=None if hardware is None else hardware / seats,
+        energy_per_million_tokens=energy,
+        hardware_per_million_tokens=worn,
+        per_million_tokens=None if energy is None or worn is None else energy + worn,
+        assumptions=ASSUMPTIONS,
+    )
+
+
+def board_watts(candidate: Candidate) -> float | None:
+    """What its cards draw while it decodes. None where a card is not in the catalogue, or nothing was predicted."""
+    if candidate.predicted is None or not candidate.devices:
+        return None
+    busy = busy_shares(candidate.devices, candidate.predicted)
+    watts = 0.0
+    for device, share in zip(candidate.devices, busy, strict=True):
+        spec = find(device.card_name, memory_bytes=device.free_bytes)
+        if spec is None or spec.watts is None:
+            return None
+        watts += spec.watts * (IDLE + (BUSY - IDLE) * share)
+    return watts
+
+
+def busy_shares(devices: Sequence[DevicePlan], predicted: Predicted) -> list[float]:
+    """The share of a token's time in which each device works: they take turns.
+
+    Shares of one name are divided by the bytes that its devices read.
+    """
+    whole = sum(share.ms for share in predicted.per_token_ms) or 1.0
+    own: dict[str | None, float] = {}
+    for share in predicted.per_token_ms:
+        if share.kind != "link":
+            own[share.where] = own.get(share.where, 0.0) + share.ms
+    named = [next((n for n in _names(device) if n in own), None) for device in devices]
+    held = {name: sum(d.weights_bytes for d, n in zip(devices, named, strict=True) if n == name) or 1 for name in named}
+    return [
+        0.0 if name is None else own[name] / whole * device.weights_bytes / held[name]
+        for device, name in zip(devices, named, strict=True)
+    ]
+
+
+def _names(device: DevicePlan) -> tuple[str, ...]:
+    return (f"{device.host}/{device.device}", f"{device.host}/{device.card}", f"{device.host}/{device.card_name}")
+
+
+def _rate(predicted: Predicted | None) -> float | None:
+    rate = predicted.users_tokens_per_s if predicted else None
+    return rate.value if rate else None
+
+
+def _is_processor(device: DevicePlan) -> bool:
+    return device.card == "cpu"

@@ -1,0 +1,92 @@
+"""What would be different: points of a sweep, cells of a grid, models that fit. Field names are the JSON contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evener.records.plan import CandidateKind, Value, Workload
+
+Answer = Literal["one machine", "several machines", "no"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What one person does with a model. All figures are assumptions; `why` gives the reasons."""
+
+    name: str
+    prompt_tokens: int  # of one request, what is shared included
+    output_tokens: int  # of one answer
+    shared_prefix_tokens: int  # of the prompt, what the server has in its cache already
+    think_s: float  # between an answer and the next request
+    ttft_limit_s: float  # the longest wait for the first token that people accept
+    tpot_limit_ms: float  # the longest time per token after it that people accept
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seats:
+    """How many people are how many parallel sequences: `users` is the mean and two standard deviations."""
+
+    profile: Profile
+    people: int
+    answer_s: float  # one answer at the profile's limits
+    mean: float  # of the people, how many wait for an answer at one moment, on average
+    users: int  # parallel sequences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a layout costs, and the assumptions behind it. A member is None where a price or a speed is not known."""
+
+    currency: str
+    hardware: float | None  # prices of the cards that it uses
+    cards_without_price: tuple[str, ...]
+    watts: float | None  # while it answers
+    per_seat: float | None  # hardware per person, or per user where no people were named
+    energy_per_million_tokens: float | None
+    hardware_per_million_tokens: float | None
+    per_million_tokens: float | None
+    assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One question and its answer in short.
+
+    `changes` says what was asked: option to value. `answer` says how many machines it takes. `full` is the share that
+    the fullest card gives of what it offers; from 0.95 on `tight` is True.
+    """
+
+    changes: dict[str, str]
+    workload: Workload
+    model: str
+    quantisation: str
+    file_bytes: int
+    parameters: int
+    active_parameters: int | None
+    answer: Answer
+    choice: str | None  # a candidate's name
+    kind: CandidateKind
+    needs_bytes: int | None  # on all cards of the choice
+    short_bytes: int  # what is missing on the nearest candidate, 0 when it fits
+    full: float | None
+    tight: bool
+    decode_tokens_per_s: Value | None  # of one user alone
+    users_tokens_per_s: Value | None  # of all users together
+    prefill_tokens_per_s: Value | None
+    seats: Seats | None = None
+    cost: Cost | None = None
+    estimate: str | None = None  # why the sizes are an estimate, None when they are the file's own
+    fault: str | None = None  # why there is no answer, in one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """`evener plan --sweep`, `--grid`, `--quant any`, and `evener plan` without a model."""
+
+    kind: Literal["sweep", "grid", "quantisations", "models"]
+    rig: str | None  # the rig file
+    axes: dict[str, tuple[str, ...]]  # what was varied, and its values
+    points: tuple[Point, ...]
+    notes: tuple[str, ...] = ()  # what is assumed, and how the rows are ordered
