@@ -31,6 +31,7 @@ from evener.dialects import gguf
 from evener.models.push import Pushed
 from evener.models.shelf import Held
 from evener.models.show import Shown
+from evener.models.skeletons import CatalogueEntry
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
@@ -225,6 +226,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener engine check --json": ("every host's engine, and running workers", RigEngines),
     "evener engine check FOLDER --json": ("what the check of one engine found", EngineCheck),
     "evener models fetch --json": ('`{"path": ...}`: the (first) file', None),
+    "evener models catalogue --json": ("models that can be planned without a file", list[CatalogueEntry]),
     "evener models list --json": ("models that are here, or on hosts of the rig", list[Held]),
     "evener models push --json": ("where the model is now", Pushed),
     "evener models show --json": ("what a header says", Shown),

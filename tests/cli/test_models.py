@@ -158,3 +158,28 @@ def test_hosts_of_a_rig_are_listed_and_pushed_to_by_name(folder: Path, tmp_path:
         CliRunner().invoke(app, ["models", "push", "x", "beta", "--rig", str(rig)], catch_exceptions=False)
     with pytest.raises(ConfigurationError, match="gamma: connection = endpoint: no command can be run there"):
         CliRunner().invoke(app, ["models", "list", "--host", "gamma", "--rig", str(rig)], catch_exceptions=False)
+
+
+def test_the_catalogue_lists_what_can_be_planned_without_a_file(folder: Path) -> None:
+    entries = {entry["name"]: entry for entry in json.loads(evener("catalogue", "--json"))}
+    assert {"Qwen3.6-35B-A3B", "Llama-3.3-70B", "gpt-oss-120b", "Gemma-3-27B"} <= set(entries)
+    assert list(entries["Llama-3.1-8B"]["sizes"])[0] == "BF16"
+    assert entries["gpt-oss-120b"]["experts"] == 128
+    assert "gpt-oss-120b" in evener("catalogue")
+
+
+def test_a_catalogue_model_is_shown_as_if_its_header_had_been_read(folder: Path) -> None:
+    said = evener("show", "qwen3.6-35b-a3b:q8_0")
+    assert "34.66 B, 2.95 B active per token" in said
+    assert "2 KV heads of 256 + 256, on 10 of 40 layers" in said
+
+
+def test_what_is_here_goes_before_the_catalogue(folder: Path) -> None:
+    write_gguf(folder / "gpt-oss-20b.gguf", METADATA, [("token_embd.weight", "Q8_0", (256, 100))])
+    assert "llama (GGUF version 3)" in evener("show", "gpt-oss-20b")
+
+
+def test_a_name_that_comes_near_the_catalogue_is_offered(folder: Path) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        CliRunner().invoke(app, ["models", "show", "gpt-oss-12b"], catch_exceptions=False)
+    assert "gpt-oss-120b" in str(caught.value.hint)

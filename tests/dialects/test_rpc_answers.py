@@ -64,7 +64,9 @@ def test_other_tensors_take_what_they_are():
 
 
 def test_a_fetched_tensor_is_zeroes():
-    said = payload(worker().answer(wire.GET_TENSOR, tensor(F32, (4, 1, 1, 1), (4, 16, 16, 16)) + struct.pack("<QQ", 0, 16)))
+    said = payload(
+        worker().answer(wire.GET_TENSOR, tensor(F32, (4, 1, 1, 1), (4, 16, 16, 16)) + struct.pack("<QQ", 0, 16))
+    )
     assert said == bytes(16)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evener.errors import ConfigurationError, ModelError
+from evener.models import skeletons
 from evener.plan import memory
 from evener.records.plan import Workload
 from evener.records.weights import Attention
@@ -85,6 +86,99 @@ def test_compute_fit_is_within_a_tenth_of_what_the_engine_allocated(devices, pos
     smol = weights(embedding=576, feed_forward=1536, vocabulary=49152)
     estimate = memory.compute_bytes(smol, Workload(context=4096, users=2), devices=devices, position=position)
     assert estimate / MIB == pytest.approx(engine_mib, rel=0.1)
+
+
+def test_a_pool_keeps_the_window_of_every_user():
+    model = weights(blocks=1, attention=attention(1, 8, 64, window=(128,)))
+    # 4 windows of 128 and a micro-batch of 512 are 1024 cells; apart, each user has 128 + 512 = 640, padded to 768
+    pool = memory.cache_bytes(model, Workload(context=8192, users=4, unified=True))
+    apart = memory.cache_bytes(model, Workload(context=8192, users=4))
+    assert (pool[0], apart[0]) == (1024 * 2 * 2 * 8 * 64, 4 * 768 * 2 * 2 * 8 * 64)
+
+
+def test_a_measured_cache_stands_where_no_closed_form_is_known():
+    model = weights(blocks=2, attention=None, slot_cache_bytes=(7, 8, 0))
+    assert memory.cache_bytes(model, Workload()) == (7, 8, 0)
+
+
+# llama-server's compute buffers in MiB, build 11434, header-only models of a few blocks against stand-in workers.
+SERVED = [
+    ("llama-3.1-8b:q2_k", 1, (120.0,)),
+    ("llama-3.1-8b:q2_k", 4, (228.0, 156.0)),
+    ("qwen3.6-27b:q2_k", 4, (268.1, 178.1)),
+    ("qwen3.6-35b-a3b:q2_k", 4, (136.1, 100.1)),
+    ("gpt-oss-20b:mxfp4", 4, (179.0, 128.3)),
+    ("glm-4.5-air:q2_k", 4, (282.1, 210.0)),
+    ("gemma-3-27b:q2_k", 4, (313.6, 219.1)),
+]
+
+
+@pytest.mark.parametrize(("name", "users", "engine_mib"), SERVED)
+def test_compute_fit_holds_for_experts_windows_and_recurrent_layers(name, users, engine_mib):
+    model, workload = skeletons.find(name).weights(), Workload(context=4096, users=users)
+    for position, mib in enumerate(engine_mib):
+        estimate = memory.compute_bytes(model, workload, devices=len(engine_mib), position=position)
+        assert estimate / MIB == pytest.approx(mib, rel=0.06)
+
+
+def test_without_copies_later_devices_hold_one_input_and_not_four():
+    model, workload = skeletons.find("llama-3.1-8b:q2_k").weights(), Workload(context=4096)
+    found = [memory.compute_bytes(model, workload, devices=2, position=p, copies=False) / MIB for p in (0, 1)]
+    assert found == [pytest.approx(120.0, abs=1), pytest.approx(112.0, abs=1)]
+
+
+def test_the_dry_run_counts_512_rows_of_logits_on_the_last_device():
+    model, workload = skeletons.find("llama-3.3-70b:q8_0").weights(), Workload(context=32768)
+    found = [memory.dry_run_compute_bytes(model, workload, devices=2, position=p) / MIB for p in (0, 1)]
+    assert found == [pytest.approx(552, abs=1), pytest.approx(522, abs=1)]
+
+
+def test_masks_that_no_layer_of_a_device_asks_for_are_not_there():
+    model, workload = skeletons.find("gemma-3-27b:q2_k").weights(), Workload(context=32768)
+    windows_alone = memory.compute_bytes(model, workload, devices=2, position=0, layers=range(3))
+    with_a_full_layer = memory.compute_bytes(model, workload, devices=2, position=0, layers=range(6))
+    assert with_a_full_layer - windows_alone == 4 * 2 * 512 * 32768
+
+
+def test_drafting_holds_what_llama_server_allocated():
+    """Qwen3.6-35B-A3B-MTP Q2_K cut to blocks 0-3 and its MTP block, 4 users of 8192, 3 drafts, slots 3,3."""
+    model = replace(
+        skeletons.find("qwen3.6-35b-a3b-mtp:q2_k").weights(), layers=5, recurrent_bytes_per_sequence=(2195456,) * 3 + (0, 0),
+        attention=replace(attention(5, 2, 256), kv_heads=(0, 0, 0, 2, 0), mtp_kv_heads=2),
+    )  # fmt: skip
+    workload = Workload(context=8192, users=4, drafts=3)
+    caches = memory.cache_bytes(model, workload)
+    assert (sum(caches[:3]) / MIB, sum(caches[3:]) / MIB) == (pytest.approx(100.5, abs=0.01), 128)
+    found = [
+        memory.compute_bytes(model, workload, devices=2, position=p, layers=layers) / MIB
+        for p, layers in enumerate((range(3), range(3, 6)))
+    ]
+    assert found == [pytest.approx(152.4, rel=0.03), pytest.approx(113.1 + 129.1, rel=0.03)]
+
+
+def test_checkpoints_take_ram_for_what_cannot_be_rolled_back():
+    shape = replace(attention(2, 1, 64), kv_heads=(0, 1))
+    model = weights(blocks=2, attention=shape, recurrent_bytes_per_sequence=(1000, 0))
+    assert memory.checkpoint_bytes(model, Workload(context=32768, users=3)) == 4 * 1000 * 3
+    assert memory.checkpoint_bytes(weights(), Workload(context=32768, users=3)) == 0
+
+
+def test_a_card_holds_padded_weights_and_a_cpu_the_files_own():
+    model = weights(blocks=1, slot_bytes=(100, 50), slot_bytes_gpu=(128, 128))
+    assert memory.held_bytes(model, kind="cuda") == (128, 128)
+    assert memory.held_bytes(model, kind="cpu") == (100, 50)
+
+
+def test_mtp_blocks_are_loaded_to_draft_with_them():
+    model = weights(blocks=4, block_bytes=100, head_bytes=50, mtp_layers=1)
+    assert memory.held_bytes(model, drafts=3) == (100, 100, 100, 100, 50)
+
+
+def test_a_draft_model_brings_its_weights_caches_and_buffer():
+    draft = weights(blocks=2, block_bytes=100 * MIB, head_bytes=50 * MIB)
+    workload = Workload(context=1024)
+    compute = memory.compute_bytes(draft, workload, devices=1, position=0)
+    assert memory.draft_bytes(draft, workload) == 250 * MIB + 2 * 1024 * 256 + compute
 
 
 def test_mtp_blocks_keep_their_slots_and_are_not_loaded():

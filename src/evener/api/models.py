@@ -26,7 +26,7 @@ from evener.models.push import Pushed
 from evener.models.remote import open_remote
 from evener.models.shelf import Held
 from evener.models.show import Shown, shown
-from evener.models.skeletons import Entry
+from evener.models.skeletons import CatalogueEntry
 from evener.models.stores import Stored
 from evener.ports import Report, Shell
 from evener.records.rig import Host
@@ -96,7 +96,7 @@ async def opened(name: str) -> Opened:
     return replace(read, called=found.called)
 
 
-async def catalogue() -> tuple[Entry, ...]:
+async def catalogue() -> tuple[CatalogueEntry, ...]:
     """Models whose headers are shipped, the smallest first."""
     return await asyncio.to_thread(lambda: tuple(map(skeletons.entry, skeletons.everything())))
 

@@ -100,8 +100,14 @@ class Skeleton:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What the catalogue says about one model. `sizes` are file bytes per quantisation, without the vocabulary."""
+class CatalogueEntry:
+    """What the catalogue says about one model.
+
+    `name` with a colon and one of the quantisations is what `evener plan` takes. `sizes` are file bytes per
+    quantisation, without the vocabulary's own text. `parameters` are all, `active_parameters` those that one token
+    reads. `context_train` is in tokens. `sources` are where the shapes were taken from. `experts` is 0 for a dense
+    model. `architecture` and `layers` are as the header says.
+    """
 
     name: str
     architecture: str
@@ -114,9 +120,9 @@ class Entry:
     sources: tuple[str, ...]
 
 
-def entry(skeleton: Skeleton) -> Entry:
+def entry(skeleton: Skeleton) -> CatalogueEntry:
     facts = skeleton.opened(skeleton.quantisations[0]).weights()
-    return Entry(
+    return CatalogueEntry(
         name=skeleton.name,
         architecture=facts.architecture,
         layers=facts.layers,

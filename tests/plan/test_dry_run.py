@@ -1,0 +1,168 @@
+"""Two dry runs become one candidate's figures; a fake shell plays the engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from evener.dialects.rpc_answers import PretendDevice
+from evener.errors import EngineError
+from evener.plan import dry_run
+from evener.plan.dry_run import Asking
+from evener.ports import Finished
+from evener.records.plan import Candidate, Command, DevicePlan, Workload
+from tests.rigs import MIB, weights
+
+WORK = Workload(context=4096, users=2)
+
+
+@dataclass
+class Engine:
+    """Plays llama-fit-params: prints by model file. Also the stand-ins that it is shown."""
+
+    prints: dict[str, str]
+    code: int = 0
+    stderr: str = ""
+    argvs: list[Sequence[str]] = field(default_factory=list)
+    served: list[Sequence[PretendDevice]] = field(default_factory=list)
+
+    async def run(self, argv: Sequence[str], **_: object) -> Finished:
+        self.argvs.append(argv)
+        model = argv[argv.index("-m") + 1]
+        return Finished(argv=tuple(argv), code=self.code, stdout=self.prints[model], stderr=self.stderr)
+
+    @asynccontextmanager
+    async def serving(self, devices: Sequence[PretendDevice]) -> AsyncIterator[str]:
+        self.served.append(devices)
+        yield "127.0.0.1:12345"
+
+    def asking(self) -> Asking:
+        return Asking(shell=self, stand_ins=self, program="llama-fit-params", full="full", short="short")
+
+
+def device(
+    position: int, *, card: str = "card", weights_mib: int = 200, kv_mib: int = 2, free_mib: int = 1000
+) -> DevicePlan:
+    return DevicePlan(
+        host="alpha", card=f"{card}{position}", card_name="RTX 5090", device=f"RPC{position}", position=position, layers=2,
+        weights_bytes=weights_mib * MIB, kv_bytes=kv_mib * MIB, compute_bytes=50 * MIB, overhead_bytes=10 * MIB,
+        total_bytes=(weights_mib + kv_mib + 60) * MIB, free_bytes=free_mib * MIB,
+    )  # fmt: skip
+
+
+def candidate(*devices: DevicePlan, extra: tuple[str, ...] = ()) -> Candidate:
+    server = Command(host="alpha", argv=("llama-server", *extra), env={}, listen="127.0.0.1:8080")
+    return Candidate(
+        name="cluster", kind="cluster", hosts=("alpha",), fits=True, short_bytes=0, devices=devices, host_bytes={},
+        servers=(server,), workers=(),
+    )  # fmt: skip
+
+
+TWO = {
+    "full": "RPC0 200 2 40 \nRPC1 201 2 300 \nHost 50 0 8 \n",
+    "short": "RPC0 200 2 40 \nRPC1 190 2 61 \nHost 1 0 8 \n",
+}
+
+
+async def confirm(engine, plan, *, work=WORK, model=None, kinds=None):
+    return await dry_run.confirm(plan, model or weights(), work, engine.asking(), kinds=kinds or {})
+
+
+async def test_both_figures_are_kept():
+    engine = Engine(TWO)
+    first, last = (await confirm(engine, candidate(device(0), device(1)))).devices
+    assert (last.dry_run.weights_bytes, last.dry_run.kv_bytes, last.dry_run.compute_bytes) == (
+        201 * MIB,
+        2 * MIB,
+        300 * MIB,
+    )
+    assert first.compute_bytes == 40 * MIB
+    # 61 MiB with as few logits as the server's, less four activations of 512 x 64 x 4 bytes that dry runs alone count
+    assert last.compute_bytes == 61 * MIB - 4 * 512 * 64 * 4
+    assert last.total_bytes == last.weights_bytes + last.kv_bytes + last.compute_bytes + last.overhead_bytes
+    assert not last.compute_estimated
+
+
+async def test_what_rounds_to_the_engines_mib_stays_to_the_byte():
+    confirmed = await confirm(Engine(TWO), candidate(device(0), device(1)))
+    assert confirmed.devices[1].weights_bytes == 200 * MIB
+
+
+async def test_where_the_engine_says_otherwise_it_is_right():
+    confirmed = await confirm(Engine(TWO), candidate(device(0, weights_mib=150), device(1)))
+    assert confirmed.devices[0].weights_bytes == 200 * MIB
+
+
+async def test_without_copies_nothing_is_taken_off():
+    engine = Engine(TWO)
+    confirmed = await confirm(engine, candidate(device(0), device(1), extra=("-ot", "none=CPU")))
+    assert confirmed.devices[1].compute_bytes == 61 * MIB
+    assert all("-ot" in argv for argv in engine.argvs)
+
+
+async def test_cards_are_asked_as_cards_and_cpus_as_cpus():
+    engine = Engine(TWO)
+    await confirm(engine, candidate(device(0), device(1)), kinds={"card0": "cpu", "card1": "cuda"})
+    assert [(d.alignment, d.row_elements) for d in engine.served[0]] == [(32, 1), (128, 512)]
+
+
+async def test_the_engine_is_asked_for_the_very_layout():
+    engine = Engine(TWO)
+    await confirm(engine, candidate(device(0), device(1)))
+    argv = engine.argvs[0]
+    asked = {flag: argv[argv.index(flag) + 1] for flag in ("--rpc", "--device", "-ts", "-c", "-np", "-ctk")}
+    assert asked == {
+        "--rpc": "127.0.0.1:12345", "--device": "RPC0,RPC1", "-ts": "2,2", "-c": "8192", "-np": "2", "-ctk": "f16",
+    }  # fmt: skip
+
+
+async def test_a_cpu_alone_needs_no_stand_in_and_its_row_is_the_hosts():
+    engine = Engine({"full": "Host 250 2 90 \n", "short": "Host 200 2 30 \n"})
+    confirmed = await confirm(
+        engine, candidate(device(0)), kinds={"card0": "cpu"}, model=weights(host_bytes=50 * MIB, tied_head=False)
+    )
+    assert engine.served == []
+    assert confirmed.devices[0].dry_run.weights_bytes == 200 * MIB
+    assert confirmed.devices[0].compute_bytes == 30 * MIB
+
+
+async def test_what_grows_beyond_a_card_does_not_fit_and_says_by_how_much():
+    confirmed = await confirm(Engine(TWO), candidate(device(0, free_mib=230), device(1)))
+    assert not confirmed.fits
+    assert confirmed.short_bytes == (200 + 2 + 40 + 10 - 230) * MIB
+    assert confirmed.why_not == "by the engine's own dry run alpha/RTX 5090 would be 22 MiB over"
+
+
+async def test_a_pool_keeps_our_figure_for_its_cache():
+    engine = Engine({"full": "RPC0 200 900 40 \nHost 50 0 8 \n", "short": "RPC0 200 900 40 \nHost 1 0 8 \n"})
+    confirmed = await confirm(engine, candidate(device(0)), work=replace(WORK, unified=True))
+    assert confirmed.devices[0].kv_bytes == 2 * MIB
+    assert engine.argvs[0][engine.argvs[0].index("-np") + 1] == "1"
+
+
+async def test_a_failed_dry_run_says_why():
+    engine = Engine(TWO, code=134, stderr="x\nerror loading model: unknown model architecture: 'nobody'\n")
+    with pytest.raises(EngineError, match="unknown model architecture: 'nobody'"):
+        await confirm(engine, candidate(device(0), device(1)))
+
+
+async def test_drafting_cannot_be_asked_about_and_stays_an_estimate():
+    engine, plan = Engine(TWO), candidate(device(0), device(1))
+    assert await confirm(engine, plan, work=replace(WORK, drafts=3)) == plan
+    assert engine.argvs == []
+
+
+def test_the_short_vocabulary_makes_512_rows_as_large_as_the_servers_few():
+    # 49152 tokens, two users: 512 x 192 = 2 x 49152
+    assert dry_run.short_rows(weights(vocabulary=49152), WORK) == 192
+    assert dry_run.short_rows(weights(vocabulary=100), WORK) == 1
+
+
+async def test_caches_are_measured_slot_by_slot_and_keep_their_sum():
+    """Three slots: the dry run says 1, 2 and 0 MiB for each alone, and 4 for all: what was cut off is given back."""
+    engine = Engine({"short": "RPC0 0 4 9 \nRPC1 0 1 9 \nRPC2 0 2 9 \nRPC3 0 0 9 \nRPC4 0 0 9 \nHost 1 0 8 \n"})
+    found = await dry_run.measured_caches(weights(blocks=2), WORK, engine.asking())
+    assert found == (MIB + MIB // 2, 2 * MIB + MIB // 2, 0)

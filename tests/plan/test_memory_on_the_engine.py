@@ -1,0 +1,77 @@
+"""A short benchmarks/memory.py: three architectures against the engine, and a plan against what llama-server allocates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evener.edges.local_shell import LocalShell
+from evener.edges.stand_in import StandIns
+from evener.models import skeletons
+from evener.models.parts import Opened, open_model
+from evener.models.sparse import write_sparse
+from evener.plan import dry_run, memory
+from evener.plan.dry_run import Asking
+from evener.records.plan import Workload
+
+pytestmark = pytest.mark.engine
+MIB = 1 << 20
+
+
+def asking(engine: Path, folder: Path, opened: Opened, workload: Workload) -> Asking:
+    weights = opened.weights()
+    rows = dry_run.short_rows(weights, workload)
+    files = write_sparse(opened, folder, vocabulary=weights.vocabulary, short_rows=rows)
+    return Asking(
+        shell=LocalShell("here"), stand_ins=StandIns(), program=str(engine / "llama-fit-params"), full=str(files.full),
+        short=str(files.short),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "workload"),
+    [
+        ("llama-3.3-70b:q4_k_m", [30, 51], Workload(context=8192, users=4, kv_type_k="q8_0", kv_type_v="q8_0")),
+        ("gemma-3-27b:q5_k_m", [10, 20, 33], Workload(context=32768)),
+        ("qwen3.6-35b-a3b-mtp:q6_k", [20, 22], Workload(context=4096, users=8)),
+    ],
+)
+async def test_weights_and_caches_are_the_engines_to_the_mib_and_compute_within_a_tenth(
+    engine, tmp_path, name, counts, workload
+):
+    opened = skeletons.find(name)
+    weights = opened.weights()
+    ask = asking(engine, tmp_path, opened, workload)
+    rows = await dry_run.ask(ask, ask.full, workload, counts=counts, kinds=["cuda"] * len(counts))
+    held, caches = memory.held_bytes(weights, kind="cuda"), memory.cache_bytes(weights, workload)
+    start = 0
+    for position, count in enumerate(counts):
+        mine = slice(start, start + count)
+        compute = memory.dry_run_compute_bytes(
+            weights, workload, devices=len(counts), position=position, layers=range(start, start + count)
+        )
+        start += count
+        engines = rows[f"RPC{position}"]
+        assert (sum(held[mine]) // MIB, sum(caches[mine]) // MIB) == engines[:2]
+        assert compute / MIB == pytest.approx(engines[2], rel=0.1)
+
+
+async def test_the_demo_model_is_confirmed_as_llama_server_allocates_it(engine, model, tmp_path):
+    """43.05 and 32.91 MiB: what llama-server logged for two workers and two users of 4096 tokens."""
+    opened, workload = open_model(model), Workload(context=4096, users=2)
+    ask = asking(engine, tmp_path, opened, workload)
+    rows = await dry_run.ask(ask, ask.short, workload, counts=[10, 21], kinds=["cpu", "cpu"])
+    boundary = memory.boundary_bytes(opened.weights(), position=1, piped=True)
+    assert rows["RPC0"][2] == pytest.approx(43.05, abs=1)
+    assert rows["RPC1"][2] - boundary / MIB == pytest.approx(32.91, abs=1)
+
+
+async def test_a_cache_that_can_be_counted_is_measured_alike(engine, tmp_path):
+    opened, workload = skeletons.find("gpt-oss-20b:mxfp4"), Workload(context=8192, users=2)
+    ask = asking(engine, tmp_path, opened, workload)
+    measured = await dry_run.measured_caches(opened.weights(), workload, ask)
+    counted = memory.cache_bytes(opened.weights(), workload)
+    assert len(measured) == 25
+    assert sum(measured) == pytest.approx(sum(counted), abs=MIB)
+    assert all(abs(m - c) <= MIB for m, c in zip(measured, counted, strict=True))
