@@ -163,7 +163,7 @@ def test_hosts_of_a_rig_are_listed_and_pushed_to_by_name(folder: Path, tmp_path:
 def test_the_catalogue_lists_what_can_be_planned_without_a_file(folder: Path) -> None:
     entries = {entry["name"]: entry for entry in json.loads(evener("catalogue", "--json"))}
     assert {"Qwen3.6-35B-A3B", "Llama-3.3-70B", "gpt-oss-120b", "Gemma-3-27B"} <= set(entries)
-    assert list(entries["Llama-3.1-8B"]["sizes"])[0] == "BF16"
+    assert next(iter(entries["Llama-3.1-8B"]["sizes"])) == "BF16"
     assert entries["gpt-oss-120b"]["experts"] == 128
     assert "gpt-oss-120b" in evener("catalogue")
 

@@ -98,5 +98,5 @@ def test_the_q4_mix_gives_the_engines_types_to_the_tensors_it_names():
 
 def test_an_entry_lists_sizes_the_largest_first():
     entry = skeletons.entry(next(s for s in everything() if s.name == "Llama-3.1-8B"))
-    assert list(entry.sizes)[0] == "BF16"
+    assert next(iter(entry.sizes)) == "BF16"
     assert entry.sizes["Q4_K_M"] // MIB == 4685

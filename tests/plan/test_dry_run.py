@@ -47,9 +47,9 @@ def device(
     position: int, *, card: str = "card", weights_mib: int = 200, kv_mib: int = 2, free_mib: int = 1000
 ) -> DevicePlan:
     return DevicePlan(
-        host="alpha", card=f"{card}{position}", card_name="RTX 5090", device=f"RPC{position}", position=position, layers=2,
-        weights_bytes=weights_mib * MIB, kv_bytes=kv_mib * MIB, compute_bytes=50 * MIB, overhead_bytes=10 * MIB,
-        total_bytes=(weights_mib + kv_mib + 60) * MIB, free_bytes=free_mib * MIB,
+        host="alpha", card=f"{card}{position}", card_name="RTX 5090", device=f"RPC{position}", position=position,
+        layers=2, weights_bytes=weights_mib * MIB, kv_bytes=kv_mib * MIB, compute_bytes=50 * MIB,
+        overhead_bytes=10 * MIB, total_bytes=(weights_mib + kv_mib + 60) * MIB, free_bytes=free_mib * MIB,
     )  # fmt: skip
 
 

@@ -143,7 +143,8 @@ def test_masks_that_no_layer_of_a_device_asks_for_are_not_there():
 def test_drafting_holds_what_llama_server_allocated():
     """Qwen3.6-35B-A3B-MTP Q2_K cut to blocks 0-3 and its MTP block, 4 users of 8192, 3 drafts, slots 3,3."""
     model = replace(
-        skeletons.find("qwen3.6-35b-a3b-mtp:q2_k").weights(), layers=5, recurrent_bytes_per_sequence=(2195456,) * 3 + (0, 0),
+        skeletons.find("qwen3.6-35b-a3b-mtp:q2_k").weights(), layers=5,
+        recurrent_bytes_per_sequence=(2195456,) * 3 + (0, 0),
         attention=replace(attention(5, 2, 256), kv_heads=(0, 0, 0, 2, 0), mtp_kv_heads=2),
     )  # fmt: skip
     workload = Workload(context=8192, users=4, drafts=3)

@@ -1,4 +1,4 @@
-"""A short benchmarks/memory.py: three architectures against the engine, and a plan against what llama-server allocates."""
+"""A short benchmarks/memory.py: three architectures against the engine, a plan against llama-server's own log."""
 
 from __future__ import annotations
 
