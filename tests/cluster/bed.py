@@ -22,7 +22,7 @@ from tests.edges.sshd import Sshd
 
 ETC = Path("/etc/netns")
 CPU = Path("/sys/fs/cgroup/cpu")
-PERIOD_US = 5000  # at the default 100 ms a burst of 10 ms is hardly slowed by a quota
+PERIOD_US = 5000  # at the default 100 ms a burst of 10 ms is hardly slowed by a quota; the least quota is 1000
 NAMES = ("beta", "gamma", "delta")
 FAST = "4700mbit"
 SLOW = "100mbit"
@@ -62,7 +62,11 @@ class FarHost:
         run("ip", "-n", self.namespace, "link", "set", "wire", "down")
 
     def mend(self) -> None:
+        """Put it in again, and wait until that has got about: both ends remember for a while that nobody was there."""
         run("ip", "-n", self.namespace, "link", "set", "wire", "up")
+        run("ip", "neigh", "flush", "dev", self.cable)
+        run("ip", "-n", self.namespace, "neigh", "flush", "dev", "wire")
+        _until(self.server.is_listening)
 
     def shape(self, rate: str) -> None:
         """Let the cable carry so much, in both directions."""

@@ -52,7 +52,7 @@ def test_a_slow_cable_binds_the_load(slow_rig):
 
 
 def test_a_weak_second_machine_is_measured_and_said_to_cost(a_rig):
-    with a_rig(cpus=[0.15]) as rig:
+    with a_rig(cpus=[0.2]) as rig:
         done = rig.run("up", "demo", "--rig", str(rig.path), "--layout", "cluster", "-d")
         assert done.returncode == 0, done.stderr
         assert rig.run("down").returncode == 0

@@ -109,11 +109,15 @@ class Sshd:
     def config(self) -> Path:
         return self.folder / "config"
 
+    def is_listening(self) -> bool:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex((self.address, self.port)) == 0
+
     def _until_listening(self) -> None:
         for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex((self.address, self.port)) == 0:
-                    return
+            if self.is_listening():
+                return
             time.sleep(0.02)
         raise AssertionError((self.folder / "log").read_text())
 
