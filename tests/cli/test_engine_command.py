@@ -151,7 +151,7 @@ def test_a_release_archive_is_installed_from_a_file(tmp_path: Path) -> None:
     done = evener("install", "--from", str(archive))
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("llama.cpp b11434 (b0a2feb), cpu: there after ")
-    assert "nobody has vouched for this file" in done.stderr
+    assert "nobody has vouched for this: llama-b11434-bin-ubuntu-x64.tar.gz has sha256 " in done.stderr
     listed = json.loads(evener("list", "--json").stdout)
     assert [(one["used"], one["why"]) for one in listed] == [(True, "official release for cpu")]
 

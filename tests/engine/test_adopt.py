@@ -80,7 +80,7 @@ async def test_a_release_is_fetched_proved_and_named_after_its_backend(shop: Sho
     assert (folder / "libggml.so").readlink() == Path("libggml.so.0.9")
     assert (done.built.backend, done.built.cpu, done.built.protocol) == ("vulkan", ANY_CPU, "7.0.0")
     assert (done.built.build, done.built.commit) == (11434, "b0a2feb")
-    assert done.notes == (f"nobody has vouched for this file: its sha256 is {digest} (--sha256 demands one)",)
+    assert done.notes == (f"nobody has vouched for this: {VULKAN} has sha256 {digest} (--sha256 demands one)",)
     assert [path.name for path in (shop.cache / "sources").iterdir()] == [VULKAN]
     (found,) = await cached(LOCAL, str(shop.cache / "engines"), cpu="of any processor")
     assert (found.used, found.why) == (True, "official release for vulkan")
@@ -114,6 +114,9 @@ async def test_a_name_that_says_nothing_is_refused_before_anything_is_unpacked(s
     odd = shop.archive.rename(shop.folder / "llama.tar.gz")
     with pytest.raises(EngineError, match=r"llama\.tar\.gz: not the name of an official release"):
         await shop.install(str(odd))
+    with pytest.raises(EngineError, match="is for Windows x64"):
+        await shop.install(f"{shop.url}/llama-b11434-bin-win-cuda-12.4-x64.zip?download=1")
+    assert shop.asked == 0
 
 
 async def test_a_release_that_does_not_run_here_leaves_nothing(shop: Shop, tmp_path: Path) -> None:

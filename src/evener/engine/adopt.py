@@ -18,7 +18,7 @@ from evener.engine.capability import capability, worker_banner
 from evener.engine.host import HostFacts, look
 from evener.engine.install import COMMAND, installed, prover
 from evener.engine.landing import carry, engine_files, landing
-from evener.engine.release import demand_fit, read_name, unpack
+from evener.engine.release import Release, demand_fit, read_name, unpack
 from evener.engine.resolve import built_in
 from evener.errors import EngineError, EngineUnfit
 from evener.fetching import fetch_file, file_sha256, is_url
@@ -49,11 +49,14 @@ async def install_release(
     """
     began = time.monotonic()
     facts = await look(shell)
-    archives = [await _archive(source, downloads, kept, report, sha256 if n == 0 else None) for n, source in
-                enumerate(sources)]  # fmt: skip
+    release, backend = _named(sources[0], facts)  # before half a gigabyte is fetched in vain
+    archives = [
+        await _archive(source, downloads, kept, report, sha256 if source == sources[0] else None) for source in sources
+    ]
     hashes = [await asyncio.to_thread(file_sha256, archive) for archive in archives]
-    mark = _release_mark(archives[0].name, hashes[0], facts)
-    note = () if sha256 else (f"nobody has vouched for this file: its sha256 is {hashes[0]} (--sha256 demands one)",)
+    mark = _release_mark(release, backend, hashes[0])
+    unknown = ", ".join(f"{a.name} has sha256 {h}" for a, h in zip(archives, hashes, strict=True))
+    notes = () if sha256 else (f"nobody has vouched for this: {unknown} (--sha256 demands one)",)
     engine = f"{engines}/{mark.key}"
     if already := await built_in(shell, engine):
         return await installed(shell, engine, already, facts=facts, already=True, began=began)
@@ -62,29 +65,37 @@ async def install_release(
             report(Progress(what="unpack", detail=archive.name))
             await asyncio.to_thread(unpack, archive, Path(own))
         able = await _land(shell, Path(own), mark, engines=engines, facts=facts, report=report)
-    return await installed(shell, engine, able, facts=facts, already=False, began=began, notes=note)
+    return await installed(shell, engine, able, facts=facts, already=False, began=began, notes=notes)
 
 
-async def _archive(source: str, downloads: Downloads, kept: Path, report: Report, sha256: str | None) -> Path:
-    """The file itself, or the download of a URL. The name counts: it says what the archive is for."""
-    await asyncio.to_thread(kept.mkdir, parents=True, exist_ok=True)
-    if is_url(source):
-        name = re.sub(r"[?#].*", "", source).rsplit("/", 1)[-1]
-        return await fetch_file(downloads, source, kept / name, report=report, sha256=sha256)
-    path = Path(source)
-    if sha256 and (found := await asyncio.to_thread(file_sha256, path)) != sha256.lower():
-        raise EngineError(f"{path}: sha256 is {found}, not {sha256.lower()}", hint="the file or the hash is wrong")
-    return path
-
-
-def _release_mark(name: str, sha256: str, facts: HostFacts) -> Built:
+def _named(source: str, facts: HostFacts) -> tuple[Release, Backend]:
+    """What an archive's name says it is for. Raises EngineError when that is not this host."""
+    name = _file_name(source)
     release = read_name(name)
     if release is None:
         raise EngineError(
             f"{name}: not the name of an official release",
             hint="such as llama-b11434-bin-ubuntu-vulkan-x64.tar.gz; it says what the archive is for",
         )
-    backend = demand_fit(release, name=name, system=facts.system, machine=facts.machine)
+    return release, demand_fit(release, name=name, system=facts.system, machine=facts.machine)
+
+
+def _file_name(source: str) -> str:
+    return re.sub(r"[?#].*", "", source).rsplit("/", 1)[-1] if is_url(source) else Path(source).name
+
+
+async def _archive(source: str, downloads: Downloads, kept: Path, report: Report, sha256: str | None) -> Path:
+    """The file itself, or the download of a URL."""
+    await asyncio.to_thread(kept.mkdir, parents=True, exist_ok=True)
+    if is_url(source):
+        return await fetch_file(downloads, source, kept / _file_name(source), report=report, sha256=sha256)
+    path = Path(source)
+    if sha256 and (found := await asyncio.to_thread(file_sha256, path)) != sha256.lower():
+        raise EngineError(f"{path}: sha256 is {found}, not {sha256.lower()}", hint="the file or the hash is wrong")
+    return path
+
+
+def _release_mark(release: Release, backend: Backend, sha256: str) -> Built:
     return Built(
         key=f"b{release.build or 0}-{backend}-{sha256[:8]}",
         build=release.build,
