@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evener.edges.local_shell import LocalShell
 from evener.edges.stand_in import StandIns
+from evener.errors import ModelError
 from evener.models import skeletons
 from evener.models.parts import Opened, open_model
 from evener.models.sparse import write_sparse
 from evener.plan import dry_run, memory
 from evener.plan.dry_run import Asking
 from evener.records.plan import Workload
+from tests.models.shapes import header
 
 pytestmark = pytest.mark.engine
 MIB = 1 << 20
@@ -75,3 +78,46 @@ async def test_a_cache_that_can_be_counted_is_measured_alike(engine, tmp_path):
     assert len(measured) == 25
     assert sum(measured) == pytest.approx(sum(counted), abs=MIB)
     assert all(abs(m - c) <= MIB for m, c in zip(measured, counted, strict=True))
+
+
+def deepseek32() -> Opened:
+    """Two small blocks with compressed keys and an indexer of 128 elements beside them."""
+    width, heads, q_rank, rank, rope, vocabulary = 512, 4, 256, 512, 64, 1000
+    keys = {
+        "block_count": 2, "context_length": 65536, "embedding_length": width, "feed_forward_length": 1024,
+        "attention.head_count": heads, "attention.head_count_kv": 1, "attention.layer_norm_rms_epsilon": 1e-6,
+        "attention.q_lora_rank": q_rank, "attention.kv_lora_rank": rank, "attention.key_length": rank + rope,
+        "attention.value_length": rank, "attention.key_length_mla": 192, "attention.value_length_mla": 128,
+        "rope.dimension_count": rope, "leading_dense_block_count": 2, "expert_feed_forward_length": 256,
+        "expert_count": 8, "expert_used_count": 2, "expert_shared_count": 1, "expert_gating_func": 2,
+        "attention.indexer.head_count": 4, "attention.indexer.key_length": 128, "attention.indexer.top_k": 64,
+        "vocab_size": vocabulary,
+    }  # fmt: skip
+    block = {
+        "attn_norm.weight": (width,), "attn_q_a_norm.weight": (q_rank,), "attn_kv_a_norm.weight": (rank,),
+        "attn_q_a.weight": (width, q_rank), "attn_q_b.weight": (q_rank, heads * 192),
+        "attn_kv_a_mqa.weight": (width, rank + rope), "attn_k_b.weight": (128, rank, heads),
+        "attn_v_b.weight": (rank, 128, heads), "attn_output.weight": (heads * 128, width), "ffn_norm.weight": (width,),
+        "indexer.k_norm.weight": (128,), "indexer.k_norm.bias": (128,), "indexer.proj.weight": (width, 4),
+        "indexer.attn_k.weight": (width, 128), "indexer.attn_q_b.weight": (q_rank, 4 * 128),
+        "ffn_gate.weight": (width, 1024), "ffn_up.weight": (width, 1024), "ffn_down.weight": (1024, width),
+    }  # fmt: skip
+    ends = ("token_embd.weight", "output.weight")
+    named = {name: (width, vocabulary) for name in ends} | {"output_norm.weight": (width,)}
+    named |= {f"blk.{i}.{name}": shape for i in range(2) for name, shape in block.items()}
+    metadata = {f"deepseek32.{key}": value for key, value in keys.items()} | {"general.architecture": "deepseek32"}
+    shapes = [(name, "F32" if len(shape) == 1 else "F16", shape) for name, shape in named.items()]
+    return Opened(paths=("indexed.gguf",), headers=(header(metadata, shapes),))
+
+
+async def test_a_cache_without_a_closed_form_is_measured_and_never_guessed(engine, tmp_path):
+    opened, workload = deepseek32(), Workload(context=32768)
+    weights = opened.weights()
+    with pytest.raises(ModelError, match="indexer"):
+        memory.cache_bytes(weights, workload)
+    measured = await dry_run.measured_caches(weights, workload, asking(engine, tmp_path, opened, workload))
+    known = replace(weights, slot_cache_bytes=measured)
+    first, second, head = memory.cache_bytes(known, workload)
+    # 512 + 64 compressed and 128 indexed elements a cell, in f16: 44 MiB
+    assert first / MIB == pytest.approx((576 + 128) * 2 * 32768 / MIB, abs=1.5)
+    assert (second, head) == (first, 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -71,14 +72,12 @@ async def confirmed(
     engine's dry run fails the estimate stands, and the verdict's reasons say so. Raises EngineError for `every`.
     """
     kinds = {card.id: card.kind for host in scan.hosts for card in host.cards}
+    room = asyncio.Semaphore(os.cpu_count() or 1)  # a rig of many cards has many candidates
     done: set[str | None] = {None}
     while plan.verdict.choice not in done:
         asked = {c.name for c in plan.candidates if every or c.name == plan.verdict.choice} - done
         done |= {*asked, plan.verdict.choice}
-        confirming = (
-            dry_run.confirm(c, weights, plan.workload, ask, kinds=kinds) if c.name in asked else _as_it_is(c)
-            for c in plan.candidates
-        )
+        confirming = (_confirmed(c, weights, plan.workload, ask, kinds, room, c.name in asked) for c in plan.candidates)
         try:
             candidates = tuple(await together(confirming))
         except (EngineError, HostError) as error:
@@ -90,5 +89,16 @@ async def confirmed(
     return plan
 
 
-async def _as_it_is(candidate: Candidate) -> Candidate:
-    return candidate
+async def _confirmed(
+    candidate: Candidate,
+    weights: Weights,
+    workload: Workload,
+    ask: Asking,
+    kinds: Mapping[str, str],
+    room: asyncio.Semaphore,
+    asked: bool,
+) -> Candidate:
+    if not asked:
+        return candidate
+    async with room:
+        return await dry_run.confirm(candidate, weights, workload, ask, kinds=kinds)
