@@ -101,6 +101,11 @@ async def catalogue() -> tuple[CatalogueEntry, ...]:
     return await asyncio.to_thread(lambda: tuple(map(skeletons.entry, skeletons.everything())))
 
 
+def catalogue_names() -> tuple[str, ...]:
+    """Names of the catalogue, in lower case."""
+    return skeletons.names()
+
+
 async def show(name: str, *, tensors: bool = False, metadata: bool = False) -> Shown:
     """What the header of a model says. Raises ModelMissing, FetchFailed, BadHeader."""
     found = await opened(name)

@@ -19,6 +19,67 @@ Context = Annotated[int, typer.Option(min=256, help="Tokens per user.")]
 Kv = Annotated[str, typer.Option(help="Cache type: f16, q8_0, ...; q8_0/q4_0 for K and V apart.")]
 Unified = Annotated[bool, typer.Option("--unified", help="One pool of context for all users.")]
 
+# What `plan` asks about: where nobody says, a profile may.
+MaybeUsers = Annotated[
+    int | None,
+    typer.Option("--users", min=1, max=256, help="Parallel sequences: people who are answered at one moment. [4]"),
+]
+MaybeContext = Annotated[
+    int | None, typer.Option("--context", min=256, help="Tokens per user. [4096, or what the profile needs]")
+]
+WHAT_IF, MANY, MONEY = "What if", "Many answers", "Money"
+People = Annotated[
+    int | None,
+    typer.Option(min=1, max=2000, rich_help_panel=WHAT_IF, help="People, with --profile: computes --users."),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=WHAT_IF, help="What they do: translate, chat, coding or autocomplete."),
+]
+Quant = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=WHAT_IF, help="Another quantisation of a catalogue model; `any`: which of them fit."),
+]
+Cable = Annotated[
+    str | None,
+    typer.Option(
+        "--link",
+        rich_help_panel=WHAT_IF,
+        help="A link of the rig by name, or a kind: 1gbe, 2.5gbe, 5gbe, 10gbe, 25gbe, 50gbe, 100gbe, thunderbolt4, "
+        "thunderbolt5, wifi.",
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(metavar="HOST|CARD", rich_help_panel=WHAT_IF, help="Without a host, or cards of that name."),
+]
+Add = Annotated[
+    list[str] | None,
+    typer.Option(metavar="HOST: CARD", rich_help_panel=WHAT_IF, help='With more cards: "beta: 2x RTX 5090".'),
+]
+Instead = Annotated[
+    str | None,
+    typer.Option(metavar="CARD", rich_help_panel=WHAT_IF, help="One machine with that card, and nothing else."),
+]
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OPTION=VALUE,...",
+        rich_help_panel=MANY,
+        help="A row per value: users, people, context, kv, quant, layout, link, without, add, instead, profile. "
+        "Several sweeps: every combination.",
+    ),
+]
+Grid = Annotated[
+    bool,
+    typer.Option("--grid", rich_help_panel=MANY, help="People x context x quantisation x KV: how many machines?"),
+]
+Price = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CARD=PRICE", rich_help_panel=MONEY, help='What a card costs: "RTX 5090=2300".'),
+]
+KwhPrice = Annotated[float | None, typer.Option(min=0, rich_help_panel=MONEY, help="What one kWh costs.")]
+
 
 def read_workload(*, users: int, context: int, kv: str, unified: bool) -> Workload:
     from evener.records.plan import Workload

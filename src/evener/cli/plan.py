@@ -1,24 +1,64 @@
-"""`evener plan`: what fits where, what each card will hold, and the command lines."""
+"""`evener plan`: what fits where, what each card will hold, what would be different, and the command lines."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evener.cli.console import run_async, show_json
-from evener.cli.options import Context, Json, Kv, Layout, RigFile, Unified, Users, read_workload
+from evener.cli.options import (
+    Add,
+    Cable,
+    Grid,
+    Instead,
+    Json,
+    Kv,
+    KwhPrice,
+    Layout,
+    MaybeContext,
+    MaybeUsers,
+    People,
+    Price,
+    Profile,
+    Quant,
+    RigFile,
+    Sweep,
+    Unified,
+    Without,
+)
+
+if TYPE_CHECKING:
+    from evener.api.rig import Rig
+    from evener.plan.what_if import Asked
+    from evener.records.whatif import WhatIf
+
+    Axes = dict[str, tuple[str, ...]]
 
 
 def plan(
-    model: Annotated[str | None, typer.Argument(help="A path, `demo`, or the name of a model that is here.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(help="A path, `demo`, a name that is here or in the catalogue. Without one: which models fit."),
+    ] = None,
     rig: RigFile = None,
     layout: Layout = "auto",
-    users: Users = 4,
-    context: Context = 4096,
+    users: MaybeUsers = None,
+    context: MaybeContext = None,
     kv: Kv = "f16",
     unified: Unified = False,
+    people: People = None,
+    profile: Profile = None,
+    quant: Quant = None,
+    link: Cable = None,
+    without: Without = None,
+    add: Add = None,
+    instead: Instead = None,
+    sweep: Sweep = None,
+    grid: Grid = False,
+    price: Price = None,
+    kwh_price: KwhPrice = None,
     exact: Annotated[
         bool,
         typer.Option("--exact", help="Have the engine's dry run confirm every candidate, not only the chosen one."),
@@ -37,25 +77,57 @@ def plan(
 ) -> None:
     """Say what fits where, single machines first, what each card will hold, and which layout to take.
 
-    Exit code 1 when the model fits nowhere, or not in the layout that was asked for.
+    Nothing is started, and the rig need not exist. Exit code 1 when the model fits nowhere, or not in the layout that
+    was asked for; for many answers, when nothing of them fits.
     """
-    from evener.api import plans
-    from evener.api.rig import Rig
-    from evener.cli import plan_view
-    from evener.errors import ConfigurationError
+    from evener.api import what_if
+    from evener.cli import plan_view, what_if_view
+    from evener.plan.what_if import Asked
 
     if check is not None:
         _check(check, rig=rig, model=model, layers=layers, listed=listed, as_json=as_json)
         return
-    if model is None:
-        raise ConfigurationError("plan which model?", hint="evener plan demo; evener models list shows what is here")
-    workload = read_workload(users=users, context=context, kv=kv, unified=unified)
-    made = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout, every=exact)).plan
-    if as_json:
-        show_json(made)
-    else:
-        plan_view.show(made, commands=commands)
-    raise typer.Exit(0 if made.verdict.choice else 1)
+    given: dict[str, Any] = {
+        "users": users, "people": people, "profile": profile, "context": context, "quant": quant, "layout": layout,
+        "link": link, "without": tuple(without or ()), "add": tuple(add or ()), "instead": instead,
+    }  # fmt: skip
+    asked, world = Asked(**given, kv=kv, unified=unified), what_if.opened_rig(rig, kwh_price=kwh_price)
+    prices, axes = price or [], read_axes(sweep or [])
+    if model is not None and not (axes or grid or quant == what_if.ANY):
+        made = run_async(what_if.plan(world, model, asked, changes=_shown(given), prices=prices, every=exact))
+        show_json(made) if as_json else plan_view.show(made, commands=commands)
+        raise typer.Exit(0 if made.verdict.choice else 1)
+    many = run_async(_many(world, model, asked, axes, prices=prices, grid=grid, exact=exact))
+    show_json(many) if as_json else what_if_view.show(many)
+    raise typer.Exit(0 if any(point.choice for point in many.points) else 1)
+
+
+async def _many(
+    rig: Rig, model: str | None, asked: Asked, axes: Axes, *, prices: list[str], grid: bool, exact: bool
+) -> WhatIf:
+    from evener.api import what_if
+    from evener.errors import ConfigurationError
+
+    if model is not None:
+        return await what_if.sweep(rig, model, asked, axes, prices=prices, grid=grid, exact=exact)
+    if axes or grid:
+        raise ConfigurationError(
+            "--sweep and --grid: of which model?", hint="evener models catalogue lists those that need no file"
+        )
+    return await what_if.suited(rig, asked, prices=prices)
+
+
+def read_axes(sweeps: list[str]) -> Axes:
+    """Each option once, in the order of the command line."""
+    from evener.plan.what_if import axis
+
+    return dict(axis(text) for text in sweeps)
+
+
+def _shown(given: dict[str, Any]) -> dict[str, str]:
+    """The what-if options that were given."""
+    plain = {key: given[key] for key in ("people", "profile", "quant", "link", "without", "add", "instead")}
+    return {key: "; ".join(v) if isinstance(v, tuple) else str(v) for key, v in plain.items() if v}
 
 
 def _check(

@@ -237,10 +237,9 @@ def varied(asked: Asked, changes: Mapping[str, str]) -> Asked:
         if text.lower() == AS_IT_IS:
             continue
         new[key] = _number(key, text) if key in NUMBERS else (text,) if key in LISTS else text
-    if "users" in new:
-        new["people"] = None
-    if "people" in new:
-        new["users"] = None
+    for key, other in (("users", "people"), ("people", "users")):
+        if key in changes:
+            new.setdefault(other, None)
     return replace(asked, **new)  # type: ignore[arg-type]
 
 

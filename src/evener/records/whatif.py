@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from evener.records.plan import CandidateKind, Value, Workload
+from evener.records.plan import CandidateKind, Plan, Value, Workload
 
 Answer = Literal["one machine", "several machines", "no"]
 
@@ -67,6 +67,7 @@ class Point:
     active_parameters: int | None
     answer: Answer
     choice: str | None  # a candidate's name
+    hosts: tuple[str, ...]  # that it runs on
     kind: CandidateKind
     needs_bytes: int | None  # on all cards of the choice
     short_bytes: int  # what is missing on the nearest candidate, 0 when it fits
@@ -90,3 +91,17 @@ class WhatIf:
     axes: dict[str, tuple[str, ...]]  # what was varied, and its values
     points: tuple[Point, ...]
     notes: tuple[str, ...] = ()  # what is assumed, and how the rows are ordered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAnswer(Plan):
+    """`evener plan --json`: the plan, and what was asked around it.
+
+    `changes` holds the what-if options that were given. `costs` is by candidate, for those that fit; empty where nobody
+    named a price. `notes` say what is assumed.
+    """
+
+    changes: dict[str, str]
+    seats: Seats | None
+    costs: dict[str, Cost]
+    notes: tuple[str, ...]
