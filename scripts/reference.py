@@ -36,6 +36,7 @@ from evener.records.capability import Built, EngineCheck, FoundEngine, Installed
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
+from evener.records.finding import Examined
 from evener.records.load import Request, UsersResult
 from evener.records.plan import Plan
 from evener.records.run import Run, Summary
@@ -214,6 +215,7 @@ MESSAGES_EACH = "one [message](control-socket.md) a line, without progress"
 # What each document holds. A list stands for a JSON array.
 DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener scan --json": ("the rig as it is", Scan),
+    "evener doctor --json": ("every finding, the worst first", Examined),
     "evener plan --json": ("candidates and verdict", Plan),
     "evener status --json": ("every deployment on record", list[Deployment]),
     "evener bench users --json": (

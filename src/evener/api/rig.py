@@ -44,7 +44,7 @@ class Rig:
         self.record = record
         self._shells = {host.name: shell for host in record.hosts if (shell := _shell(host))}
         self._doors: dict[str, Door] = {}
-        self._out_of_reach: dict[str, tuple[str, float]] = {}  # host -> why, and until when to believe it
+        self._out_of_reach: dict[str, tuple[HostError, float]] = {}  # host -> why, and until when to believe it
         self._visits: dict[str, Visited] | None = None
 
     @classmethod
@@ -58,26 +58,38 @@ class Rig:
 
     async def scan(self, *, within_s: float = WITHIN_S) -> Scan:
         """The rig as it is now. `within_s` bounds each question; what did not answer is unknown, with the reason."""
-        await together(self._knock(host, within_s) for host in self.record.hosts if host.name in self._shells)
+        asked = [host for host in self.record.hosts if host.name in self._shells]
+        _, visits = await asyncio.gather(
+            together(self._knock(host, within_s) for host in asked), self._visited(within_s)
+        )
         known = Known(
-            visits=await self._visited(within_s),
+            visits=visits,
             pasted=measured.pasted(host.name for host in self.record.hosts),
             links=self.measured_links(),
-            out_of_reach={name: why for name, (why, _) in self._out_of_reach.items()},
+            out_of_reach={name: _in_one_line(name, error) for name, error in self.out_of_reach().items()},
         )
         return await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s, known=known)
 
     async def _knock(self, host: records.Host, within_s: float) -> None:
         """Leave a door to `host`, or the reason why there is none."""
-        if host.name in self._doors or self._out_of_reach.get(host.name, ("", 0.0))[1] > time.monotonic():
+        if host.name in self._doors or self._is_given_up(host.name):
             return
         try:
             self._doors[host.name] = await _door(host, self._shells[host.name], within_s)
             self._out_of_reach.pop(host.name, None)
         except HostError as error:
-            said = error.message.removeprefix(f"{host.name}: ")
-            why = f"{said}; {error.hint}" if error.hint else said
-            self._out_of_reach[host.name] = (why, time.monotonic() + OUT_OF_REACH_FOR_S)
+            self._out_of_reach[host.name] = (error, time.monotonic() + OUT_OF_REACH_FOR_S)
+
+    def _is_given_up(self, name: str) -> bool:
+        return name in self._out_of_reach and self._out_of_reach[name][1] > time.monotonic()
+
+    def visits(self) -> dict[str, Visited]:
+        """What the endpoints of the rig said when they were visited."""
+        return dict(self._visits or {})
+
+    def out_of_reach(self) -> dict[str, HostError]:
+        """Hosts that the last scan found no way to, each with the reason."""
+        return {name: error for name, (error, _) in self._out_of_reach.items()}
 
     async def _visited(self, within_s: float) -> dict[str, Visited]:
         """Endpoints are visited once: a later scan may look on while one of them serves, and a visit would queue."""
@@ -144,6 +156,11 @@ async def write_first_rig(path: str | None = None, *, force: bool = False) -> Pa
 def rig_schema() -> dict[str, Any]:
     """JSON Schema of rig.toml."""
     return config.rig_schema()
+
+
+def _in_one_line(name: str, error: HostError) -> str:
+    said = error.message.removeprefix(f"{name}: ")
+    return f"{said}; {error.hint}" if error.hint else said
 
 
 def _shell(host: records.Host) -> Shell | None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evener.cli import bench, demo, deploy, engine, models, plan, report, rig, scan
+from evener.cli import bench, demo, deploy, doctor, engine, models, plan, report, rig, scan
 from evener.cli.console import err, show_error
 from evener.errors import EvenerError
 
@@ -24,6 +24,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(rig.app, name="rig")
 app.command()(demo.demo)
 app.command()(scan.scan)
+app.command()(doctor.doctor)
 app.command()(plan.plan)
 app.command(context_settings={"allow_extra_args": True})(deploy.up)
 app.command()(deploy.status)

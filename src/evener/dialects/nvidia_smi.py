@@ -17,9 +17,19 @@ GPU_FIELDS = (
     "index", "name", "uuid", "pci.bus_id", "driver_version", "memory.total", "memory.used", "memory.free",
     "temperature.gpu", "power.limit", "enforced.power.limit", "compute_cap", "display_active",
 )  # fmt: skip
+HEALTH_FIELDS = (
+    "uuid", "pci.bus_id", "pstate", "persistence_mode", "pcie.link.gen.current", "pcie.link.gen.max",
+    "pcie.link.width.current", "pcie.link.width.max", "clocks_throttle_reasons.active",
+)  # fmt: skip
 APP_FIELDS = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
 # The GPU of these is a part of the processor and shares its memory; the driver reports no memory of its own for them.
 INTEGRATED = re.compile(r"\b(GB10|N1X|Orin|Thor|Xavier|Tegra)\b")
+# Bits of nvml.h that slow a card down for a reason. The others are idleness and clocks that somebody chose.
+SLOWED = {
+    0x04: "its power limit", 0x08: "the hardware's slowdown", 0x20: "heat", 0x40: "heat, by the hardware itself",
+    0x80: "the power supply's brake",
+}  # fmt: skip
+IDLE_FROM = 8  # P8 and beyond: an idle card saves power, on its PCIe link too
 MIB = 1 << 20
 
 
@@ -36,12 +46,30 @@ class GpuProcess:
     bytes: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuHealth:
+    """How a card is doing at this moment. `id` is that of its Card. `slowed_by` is None where the driver hides it."""
+
+    id: str
+    idle: bool | None
+    persistent: bool | None
+    link_generation: int | None
+    link_generation_most: int | None
+    link_width: int | None
+    link_width_most: int | None
+    slowed_by: tuple[str, ...] | None
+
+
 def gpu_query(fields: Sequence[str] = GPU_FIELDS) -> list[str]:
     return [PROGRAM, f"--query-gpu={','.join(fields)}", "--format=csv,nounits"]
 
 
 def app_query() -> list[str]:
     return [PROGRAM, f"--query-compute-apps={','.join(APP_FIELDS)}", "--format=csv,nounits"]
+
+
+def health_query(fields: Sequence[str] = HEALTH_FIELDS) -> list[str]:
+    return [PROGRAM, f"--query-gpu={','.join(fields)}", "--format=csv,nounits"]
 
 
 def refused_field(answer: str) -> str | None:
@@ -74,6 +102,32 @@ def parse_apps(text: str) -> tuple[GpuProcess, ...]:
         for row in _rows(text, free_text="process_name")
         if (uuid := _said(row.get("gpu_uuid"))) and (pid := row.get("pid", "")).isdigit()
     )
+
+
+def parse_health(text: str) -> tuple[GpuHealth, ...]:
+    """Newer drivers call throttle reasons event reasons, and answer to both names."""
+    return tuple(_health(row) for row in _rows(text, free_text="uuid") if row.get("uuid") or row.get("pci.bus_id"))
+
+
+def _health(row: Mapping[str, str]) -> GpuHealth:
+    state = re.fullmatch(r"P(\d+)", row.get("pstate", ""))
+    reasons = row.get("clocks_throttle_reasons.active") or row.get("clocks_event_reasons.active") or ""
+    bits = int(reasons, 16) if re.fullmatch(r"0x[0-9A-Fa-f]+", reasons) else None
+    return GpuHealth(
+        id=_said(row.get("uuid")) or _said(row.get("pci.bus_id")) or "",
+        idle=int(state[1]) >= IDLE_FROM if state else None,
+        persistent={"Enabled": True, "Disabled": False}.get(row.get("persistence_mode", "")),
+        link_generation=_count(row.get("pcie.link.gen.current")),
+        link_generation_most=_count(row.get("pcie.link.gen.max")),
+        link_width=_count(row.get("pcie.link.width.current")),
+        link_width_most=_count(row.get("pcie.link.width.max")),
+        slowed_by=None if bits is None else tuple(what for bit, what in SLOWED.items() if bits & bit),
+    )
+
+
+def _count(text: str | None) -> int | None:
+    number = _number(text)
+    return None if number is None else int(number)
 
 
 def _card(row: Mapping[str, str]) -> Card:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import shorten
 
 from evener.records.card import Card, Holder, Scan
 from evener.records.plan import Candidate
@@ -18,20 +19,27 @@ def cautions(candidate: Candidate, scan: Scan) -> Iterator[str]:
         host = scan.host(device.host)
         card = host.card(device.card) if host else None
         for holder in card.holders or () if card else ():
-            if card and _matters(holder, card):
-                yield f"{device.host}/{device.card_name}: {_held(holder)}"
+            if card and matters(holder, card):
+                yield f"{device.host}/{device.card_name}: {held(holder)}"
 
 
-def _matters(holder: Holder, card: Card) -> bool:
+def matters(holder: Holder, card: Card) -> bool:
+    """Whether it takes from a model what nobody has declared."""
     if holder.resident is not None or (holder.bytes or 0) < LEAST_BYTES:
         return False
     return card.kind != "cpu" or any(name in (holder.command or "") for name in ENGINES)
 
 
-def _held(holder: Holder) -> str:
+def held(holder: Holder) -> str:
+    """How much, by what, whose, since when."""
     size = "an unknown amount" if holder.bytes is None else f"{holder.bytes >> 20} MiB"
     if holder.kind == "unattributed":
         return f"{size} held by nobody the driver names"
     age = "" if holder.age_s is None else f", for {holder.age_s / 60:.0f} min"
     user = "" if holder.user is None else f" of {holder.user}"
-    return f"{size} held by {holder.command or 'an unknown program'}{user} (pid {holder.pid}{age})"
+    return f"{size} held by {_program(holder)}{user} (pid {holder.pid}{age})"
+
+
+def _program(holder: Holder) -> str:
+    """Enough of its command line to know it again."""
+    return shorten(holder.command or "an unknown program", width=100, placeholder=" ...")
