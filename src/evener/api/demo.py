@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evener.api import engines, models, plans
+from evener.api import engines, models, plans, what_if
 from evener.api.plans import Planned
 from evener.api.rig import Rig, heard_on
 from evener.api.session import Ended, OnMessage, Session, supervise
@@ -12,16 +12,24 @@ from evener.bench.load import Load
 from evener.dialects import proc_net
 from evener.edges.local_shell import LocalShell
 from evener.errors import EngineMissing, ModelMissing, PortTaken
+from evener.plan.what_if import Asked
 from evener.ports import Report
 from evener.records import rig as records
 from evener.records.plan import Workload
+from evener.records.whatif import PlanAnswer
 
 MODEL = "demo"
 CAPACITY_BYTES = 2 << 30  # what each host may use of this machine's memory
+EXAMPLE_RIG, EXAMPLE_MODEL = "examples/96gb.toml", "qwen3.6-35b-a3b:Q8_0"
 WORKER_PORTS = (50152, 50159)
 SERVER_PORTS = range(8180, 8200)
 WORKLOAD = Workload(context=2048, users=4)
 LOAD = Load(users=(1, 2, 4), prompts=16, prompt_tokens=64)  # 16: an interval narrow enough for a verdict
+
+
+async def example_plan() -> PlanAnswer:
+    """Two PCs with five consumer cards that nobody need own."""
+    return await what_if.plan(Rig.open(EXAMPLE_RIG), EXAMPLE_MODEL, Asked(), changes={})
 
 
 async def prepare(report: Report) -> None:

@@ -25,6 +25,8 @@ def demo(as_json: Json = False) -> None:
     from evener.cli.live import LiveView
     from evener.report import terminal
 
+    if not as_json:
+        _plan_first()
     with progress_bar(quiet=as_json) as report:
         run_async(api.prepare(report))
     with LiveView(as_json=as_json) as view:
@@ -37,6 +39,16 @@ def demo(as_json: Json = False) -> None:
         out.print(terminal.view(told))
     (err if as_json else out).print(f"page: {escape(str(page))}", soft_wrap=True)
     raise typer.Exit(0 if ended.is_clean else 1)
+
+
+def _plan_first() -> None:
+    """A plan needs no engine and no GPU: something to read while the engine builds."""
+    from evener.api import demo as api
+    from evener.cli import plan_view
+
+    out.rule("a plan, before anything is bought")
+    out.print(f"[bold]$ evener plan {api.EXAMPLE_MODEL} --rig {api.EXAMPLE_RIG}[/]")
+    plan_view.show(run_async(api.example_plan()), commands=False)
 
 
 async def _story(view: LiveView, *, quiet: bool) -> Ended:

@@ -95,10 +95,17 @@ def plan(
     prices, axes = price or [], read_axes(sweep or [])
     if model is not None and not (axes or grid or quant == what_if.ANY):
         made = run_async(what_if.plan(world, model, asked, changes=_shown(given), prices=prices, every=exact))
-        show_json(made) if as_json else plan_view.show(made, commands=commands)
+        if as_json:
+            show_json(made)
+        else:
+            plan_view.show(made, commands=commands)
+            what_if_view.show_around(made)
         raise typer.Exit(0 if made.verdict.choice else 1)
     many = run_async(_many(world, model, asked, axes, prices=prices, grid=grid, exact=exact))
-    show_json(many) if as_json else what_if_view.show(many)
+    if as_json:
+        show_json(many)
+    else:
+        what_if_view.show(many)
     raise typer.Exit(0 if any(point.choice for point in many.points) else 1)
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from evener.cli.console import gib, out
 from evener.records.plan import Value
-from evener.records.whatif import Point, WhatIf
+from evener.records.whatif import PlanAnswer, Point, WhatIf
 
 TIGHT_MARK = "~"
 
@@ -26,6 +26,36 @@ def show(many: WhatIf) -> None:
             out.print(f"  ! {escape(_changes(point))}: {escape(point.fault)}", soft_wrap=True)
     for note in many.notes:
         out.print(f"  - {escape(note)}", soft_wrap=True)
+
+
+def show_around(plan: PlanAnswer) -> None:
+    """What stands beside a single plan: what was changed, what it costs, what is assumed."""
+    if plan.changes:
+        out.print(f"what if: {escape(', '.join(f'{key} {value}' for key, value in plan.changes.items()))}")
+    if plan.costs:
+        out.print(costs_table(plan))
+    for note in plan.notes:
+        out.print(f"  - {escape(note)}", soft_wrap=True)
+
+
+def costs_table(plan: PlanAnswer) -> Table:
+    """What each candidate that fits costs: its cards, a seat, a million tokens."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("costs")
+    seat = "per person" if plan.seats else "per user"
+    for name in ("cards", seat, "watts", "energy per\nmillion tokens", "all per\nmillion tokens"):
+        table.add_column(name, justify="right")
+    for name, cost in plan.costs.items():
+        unknown = f"no price: {', '.join(cost.cards_without_price)}" if cost.cards_without_price else "-"
+        table.add_row(
+            escape(name),
+            escape(unknown) if cost.hardware is None else _amount(cost.hardware, cost.currency, 0),
+            _amount(cost.per_seat, cost.currency, 0),
+            "-" if cost.watts is None else f"{cost.watts:.0f}",
+            _amount(cost.energy_per_million_tokens, cost.currency, 2),
+            _amount(cost.per_million_tokens, cost.currency, 2),
+        )
+    return table
 
 
 def header(many: WhatIf) -> str:
@@ -99,16 +129,21 @@ def grid_table(many: WhatIf) -> Table:
 def _cell(point: Point) -> str:
     if point.fault:
         return "?"
-    short = {"one machine": "[green]one[/]", "several machines": "[yellow]two[/]", "no": "[red]no[/]"}[point.answer]
+    words = {"one machine": "[green]one[/]", "no": "[red]no[/]"}
+    short = words.get(point.answer) or f"[yellow]{_several(len(point.hosts))}[/]"
     return f"{TIGHT_MARK}{short}" if point.tight else short
 
 
 def _key(points: Sequence[Point]) -> str:
     one = dict.fromkeys(point.choice for point in points if point.answer == "one machine" and point.choice)
-    where = f" ({', '.join(one)})" if one else ""
-    return (
-        f"one: fits one machine{escape(where)}; two: needs several; no: fits nowhere; {TIGHT_MARK}: tight, 95 % or more"
-    )
+    where = f" ({escape(', '.join(one))})" if one else ""
+    machines = sorted({len(point.hosts) for point in points if point.answer == "several machines"})
+    more = "".join(f"{_several(n)}: needs {_several(n)}; " for n in machines)
+    return f"one: fits one machine{where}; {more}no: fits nowhere; {TIGHT_MARK} tight: 95 % or more"
+
+
+def _several(machines: int) -> str:
+    return {2: "two", 3: "three"}.get(machines, str(machines))
 
 
 def _place(point: Point) -> str:
@@ -135,8 +170,11 @@ def number(value: float) -> str:
 
 
 def _money(point: Point, what: str, digits: int) -> str:
-    amount = getattr(point.cost, what, None)
-    return "-" if amount is None or point.cost is None else f"{amount:.{digits}f} {escape(point.cost.currency)}"
+    return "-" if point.cost is None else _amount(getattr(point.cost, what), point.cost.currency, digits)
+
+
+def _amount(amount: float | None, currency: str, digits: int) -> str:
+    return "-" if amount is None else f"{amount:.{digits}f} {escape(currency)}"
 
 
 def _billions(count: int | None) -> str:
