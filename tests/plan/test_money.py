@@ -8,7 +8,7 @@ import pytest
 
 from evener.errors import ConfigurationError
 from evener.plan import money
-from evener.records.plan import Candidate, DevicePlan, Predicted, Share, Value
+from evener.records.plan import Candidate, Command, DevicePlan, Predicted, Share, Value
 from evener.records.rig import Host, Money, Rig, StatedCard
 
 MONEY = Money(currency="CHF", kwh_price=0.36)
@@ -73,6 +73,28 @@ def test_equal_cards_of_one_name_share_its_time_by_what_they_hold() -> None:
     predicted = candidate(*cards, shares=shares).predicted
     assert predicted is not None
     assert money.busy_shares(cards, predicted) == pytest.approx([0.6, 0.2])
+
+
+def test_a_worker_is_found_by_its_host_where_the_head_calls_it_otherwise() -> None:
+    shares = (
+        Share(where="beta/CUDA0", kind="compute", ms=3.0),
+        Share(where="beta/CUDA1", kind="compute", ms=1.0),
+        Share(where="alpha/CUDA0", kind="compute", ms=6.0),
+    )
+    cards = [
+        device("RTX 5080", host="beta", name="RPC0", held=30, id="a"),
+        device("RTX 5060 Ti", host="beta", name="RPC1", held=10, id="b"),
+        device("RTX 5090"),
+    ]
+    predicted = candidate(*cards, shares=shares).predicted
+    assert predicted is not None
+    assert money.busy_shares(cards, predicted) == pytest.approx([0.3, 0.1, 0.6])
+
+
+def test_replicas_work_at_once() -> None:
+    server = Command(host="alpha", argv=(), env={}, listen="")
+    both = replace(candidate(device("RTX 5090"), device("RTX 5090", host="beta")), servers=(server, server))
+    assert money.board_watts(both) == pytest.approx(2 * 402.5)
 
 
 def test_what_is_not_known_is_not_zero() -> None:

@@ -124,7 +124,7 @@ async def sweep(
         rig=rig.record.path,
         axes={key: tuple(values) for key, values in axes.items()},
         points=tuple(points),
-        notes=_notes(points, () if exact else (ESTIMATED,)),
+        notes=_notes(points, () if exact else (ESTIMATED,), money=not grid),
     )
 
 
@@ -212,7 +212,7 @@ def _about(seats: Seats | None) -> list[str]:
     ]
 
 
-def _notes(points: Iterable[Point], notes: Sequence[str]) -> tuple[str, ...]:
+def _notes(points: Iterable[Point], notes: Sequence[str], *, money: bool = True) -> tuple[str, ...]:
     about = [line for one in points for line in _about(one.seats)[:1]]
     costs = [one.cost for one in points if one.cost and one.cost.hardware is not None]
-    return tuple(dict.fromkeys([*notes, *about, *(costs[0].assumptions if costs else ())]))
+    return tuple(dict.fromkeys([*notes, *about, *(costs[0].assumptions if costs and money else ())]))

@@ -97,7 +97,8 @@ def board_watts(candidate: Candidate) -> float | None:
     """What its cards draw while it decodes. None where a card is not in the catalogue, or nothing was predicted."""
     if candidate.predicted is None or not candidate.devices:
         return None
-    busy = busy_shares(candidate.devices, candidate.predicted)
+    at_once = len(candidate.servers) > 1  # replicas work side by side
+    busy = [1.0] * len(candidate.devices) if at_once else busy_shares(candidate.devices, candidate.predicted)
     watts = 0.0
     for device, share in zip(candidate.devices, busy, strict=True):
         spec = find(device.card_name, memory_bytes=device.free_bytes)
@@ -110,19 +111,23 @@ def board_watts(candidate: Candidate) -> float | None:
 def busy_shares(devices: Sequence[DevicePlan], predicted: Predicted) -> list[float]:
     """The share of a token's time in which each device works: they take turns.
 
-    Shares of one name are divided by the bytes that its devices read.
+    Where a prediction names devices otherwise than the plan, a host's time goes to them by the bytes that they read.
     """
     whole = sum(share.ms for share in predicted.per_token_ms) or 1.0
-    own: dict[str | None, float] = {}
-    for share in predicted.per_token_ms:
-        if share.kind != "link":
-            own[share.where] = own.get(share.where, 0.0) + share.ms
-    named = [next((n for n in _names(device) if n in own), None) for device in devices]
-    held = {name: sum(d.weights_bytes for d, n in zip(devices, named, strict=True) if n == name) or 1 for name in named}
-    return [
-        0.0 if name is None else own[name] / whole * device.weights_bytes / held[name]
-        for device, name in zip(devices, named, strict=True)
-    ]
+    working = [share for share in predicted.per_token_ms if share.kind != "link"]
+    named = {share.where for share in working}
+    own = [next((name for name in _names(device) if name in named), None) for device in devices]
+    shares = []
+    for device, name in zip(devices, own, strict=True):
+        alike = [d for d, n in zip(devices, own, strict=True) if n == name and d.host == device.host]
+        mine = [s.ms for s in working if s.where == name or (name is None and _is_left(s.where, device.host, own))]
+        held = sum(other.weights_bytes for other in alike) or 1
+        shares.append(sum(mine) / whole * device.weights_bytes / held)
+    return shares
+
+
+def _is_left(where: str, host: str, taken: Sequence[str | None]) -> bool:
+    return where.startswith(f"{host}/") and where not in taken
 
 
 def _names(device: DevicePlan) -> tuple[str, ...]:

@@ -1,0 +1,226 @@
+"""`evener plan` on rigs that need not exist: what it shows at 80 columns, its JSON, its errors.
+
+`EVENER_GOLDEN=1 pytest tests/cli/test_plan_what_if.py` writes the goldens anew.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from evener.cli import console, plan_view, what_if_view
+from evener.cli.main import app
+from evener.config import example
+from evener.errors import ConfigurationError, EvenerError, NameUnknown
+
+GOLDEN = Path(__file__).parent / "golden"
+QWEN = "qwen3.6-35b-a3b:Q8_0"
+LLAMA = "llama-3.3-70b"
+RIG = ("--rig", str(example("96gb.toml")))
+GIB = 1 << 30
+
+
+@pytest.fixture(autouse=True)
+def a_laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without models, engine or anything measured."""
+    for name in ("HOME", "EVENER_CACHE", "EVENER_STATE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "EVENER_ENGINE", "EVENER_RIG", "HF_HOME", "LLAMA_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """80 columns."""
+    text = io.StringIO()
+    narrow = Console(width=80, file=text, highlight=False)
+    for module in (console, plan_view, what_if_view):
+        monkeypatch.setattr(module, "out", narrow)
+    return text
+
+
+def evener(*arguments: str) -> int:
+    result = CliRunner().invoke(app, ["plan", *arguments, *RIG], catch_exceptions=True)
+    if isinstance(result.exception, EvenerError):
+        raise result.exception
+    return result.exit_code
+
+
+def answer(*arguments: str) -> Any:
+    result = CliRunner().invoke(app, ["plan", *arguments, *RIG, "--json"], catch_exceptions=False)
+    return json.loads(result.stdout)
+
+
+def compare(text: str, name: str) -> None:
+    text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    if os.environ.get("EVENER_GOLDEN"):
+        (GOLDEN / name).write_text(text)
+    assert text == (GOLDEN / name).read_text()
+    assert max(len(line) for line in text.splitlines() if not line.startswith("  - ")) <= 80
+
+
+def test_the_grid_of_case_21_looks_as_it_did(screen: io.StringIO) -> None:
+    grid = ("--grid", "--sweep", "users=12,15", "--sweep", "context=32k,64k", "--without", "beta")
+    assert evener(QWEN, *grid) == 0
+    compare(screen.getvalue(), "grid_80.txt")
+
+
+def test_case_2_fits_one_machine_with_the_bytes_that_were_published() -> None:
+    made = answer(QWEN)
+    (alpha,) = (c for c in made["candidates"] if c["name"] == "alpha")
+    weights = sum(d["weights_bytes"] for d in alpha["devices"])
+    assert made["verdict"]["kind"] == "host"
+    assert made["verdict"]["choice"] == "alpha"
+    assert weights / GIB == pytest.approx(33.9, abs=0.6)  # 34.4 with the embedding, which stays in RAM
+
+
+@pytest.mark.parametrize(
+    ("asked", "before_buffers_gib", "fits"),
+    [
+        (("12", "32768", "f16"), 42, True),
+        (("15", "32768", "f16"), 44, True),
+        (("12", "65536", "f16"), 50, False),
+        (("12", "65536", "q8_0"), 43, True),
+    ],
+)
+def test_case_21_people_and_contexts_on_alpha_alone(
+    asked: tuple[str, str, str], before_buffers_gib: float, fits: bool
+) -> None:
+    users, context, kv = asked
+    made = answer(QWEN, "--without", "beta", "--users", users, "--context", context, "--kv", kv)
+    (alpha,) = (c for c in made["candidates"] if c["name"] == "alpha")
+    assert alpha["fits"] is fits
+    if fits:
+        held = sum(d["weights_bytes"] + d["kv_bytes"] for d in alpha["devices"])
+        assert held / GIB == pytest.approx(before_buffers_gib, abs=1.0)
+
+
+def test_case_21_15_people_with_32k_are_marked_as_tight() -> None:
+    rows = answer(QWEN, "--without", "beta", "--sweep", "users=4,15", "--context", "32768")["points"]
+    assert [(row["answer"], row["tight"]) for row in rows] == [("one machine", False), ("one machine", True)]
+
+
+def test_case_3_quantisations_of_a_70b_model_need_one_machine_then_two() -> None:
+    many = answer(LLAMA, "--sweep", "quant=Q4_K_M,Q6_K,Q8_0", "--users", "1")
+    assert many["kind"] == "sweep"
+    assert [row["answer"] for row in many["points"]] == ["one machine", "several machines", "several machines"]
+    assert [row["quantisation"] for row in many["points"]] == ["Q4_K_M", "Q6_K", "Q8_0"]
+
+
+def test_any_quantisation_is_a_row_for_each_the_largest_first() -> None:
+    many = answer(LLAMA, "--quant", "any")
+    sizes = [row["file_bytes"] for row in many["points"]]
+    assert many["kind"] == "quantisations"
+    assert len(sizes) > 6
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_without_a_model_every_row_is_a_model_once_and_quality_is_not_claimed() -> None:
+    many = answer("--people", "12", "--profile", "chat")
+    names = [row["changes"]["model"].partition(":")[0] for row in many["points"]]
+    assert many["kind"] == "models"
+    assert len(names) == len(set(names)) > 8
+    assert {row["seats"]["people"] for row in many["points"]} == {12}
+    assert any("evener eval" in note for note in many["notes"])
+
+
+def test_people_and_users_are_shown_apart() -> None:
+    made = answer(QWEN, "--people", "12", "--profile", "translate")
+    assert made["seats"]["people"] == 12
+    assert made["workload"]["users"] == made["seats"]["users"] < 12
+    assert made["workload"]["output_tokens"] == 1000
+    assert made["changes"] == {"people": "12", "profile": "translate"}
+
+
+def test_one_card_instead_of_everything_costs_what_was_said() -> None:
+    made = answer(QWEN, "--instead", "RTX PRO 6000 96GB", "--price", "RTX PRO 6000=8000", "--users", "8")
+    assert made["verdict"]["choice"] == "instead"
+    assert made["costs"]["instead"]["hardware"] == 8000
+    assert made["costs"]["instead"]["per_seat"] == 1000
+
+
+def test_another_price_of_energy_replaces_the_rigs() -> None:
+    made = answer(QWEN, "--kwh-price", "0")
+    assert made["costs"]["alpha"]["energy_per_million_tokens"] in (0, None)
+    assert made["costs"]["alpha"]["hardware"] == 2750
+
+
+def test_nothing_that_fits_is_a_no() -> None:
+    assert evener(QWEN, "--instead", "RTX 5060 Ti 8GB", "--json") == 1
+    assert evener(QWEN, "--sweep", "instead=RTX 5060 Ti 8GB;GTX 1660", "--json") == 1
+
+
+def test_the_ram_that_nobody_knows_is_said_to_be_unchecked() -> None:
+    reasons = " ".join(answer(QWEN)["verdict"]["reasons"])
+    assert "alpha: stated, not scanned" in reasons
+    assert "RAM is not checked" in reasons
+
+
+def test_a_card_that_the_catalogue_does_not_have_is_told_and_left_out(tmp_path: Path) -> None:
+    rig = tmp_path / "rig.toml"
+    rig.write_text(
+        '[[hosts]]\nname = "alpha"\nconnection = "stated"\ncards = [{ model = "RTX 5090" }, { model = "RTX 5099" }]\n'
+    )
+    result = CliRunner().invoke(app, ["plan", "llama-3.1-8b:Q8_0", "--rig", str(rig), "--json"], catch_exceptions=False)
+    made = json.loads(result.stdout)
+    assert made["verdict"]["choice"] is not None
+    assert any('no card called "RTX 5099" in the catalogue; did you mean' in r for r in made["verdict"]["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        (("--add", "beta RTX 5090"), ConfigurationError, "--add beta RTX 5090: not HOST: CARD"),
+        (("--add", "beta: RTX 5099"), ConfigurationError, 'no card called "RTX 5099"'),
+        (("--instead", "RTX 5060 Ti"), ConfigurationError, "comes with different memory"),
+        (("--link", "4gbe"), NameUnknown, 'no such link or kind of link; did you mean "5gbe"?'),
+        (("--without", "delta"), NameUnknown, "--without delta: no such host or card"),
+        (("--sweep", "context=many"), ConfigurationError, "--sweep context=many: not a whole number from 256"),
+        (("--sweep", "temperature=1"), ConfigurationError, "--sweep temperature=1: not OPTION=VALUE"),
+        (("--profile", "poetry"), NameUnknown, "--profile poetry: no such profile"),
+        (("--people", "4", "--users", "4"), ConfigurationError, "which of the two?"),
+        (("--price", "RTX 5090"), ConfigurationError, "--price RTX 5090: not CARD=PRICE"),
+        (("--kv", "q9_9"), ConfigurationError, "--kv q9_9: no such cache type"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_line(
+    options: tuple[str, ...], kind: type[EvenerError], message: str
+) -> None:
+    with pytest.raises(kind) as told:
+        evener(QWEN, *options)
+    assert message in told.value.message
+    assert "\n" not in told.value.message
+
+
+def test_a_sweep_needs_a_model() -> None:
+    with pytest.raises(ConfigurationError, match="of which model"):
+        evener("--sweep", "context=4096")
+
+
+def test_only_the_catalogue_has_other_quantisations() -> None:
+    with pytest.raises(ConfigurationError, match="is what it is"):
+        evener("./mine.gguf", "--quant", "any")
+
+
+def test_examples_are_found_where_there_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = ["plan", "llama-3.1-8b:Q8_0", "--rig", "examples/96gb.toml", "--json"]
+    assert CliRunner().invoke(app, said, catch_exceptions=False).exit_code == 0
+
+
+def test_a_plan_takes_a_second_and_a_half_and_a_grid_of_64_points_ten() -> None:
+    begin = time.perf_counter()
+    answer(QWEN)
+    planned = time.perf_counter()
+    assert len(answer("qwen3.6-35b-a3b", "--grid")["points"]) == 64
+    assert planned - begin < 1.5
+    assert time.perf_counter() - planned < 10
