@@ -6,11 +6,13 @@ Tensor split values are slot counts: integers whose sum is block_count + 1 give 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from evener.errors import FlagConflict
 from evener.records.plan import Workload
 
-WORKER, SERVER, DRY_RUN = "ggml-rpc-server", "llama-server", "llama-fit-params"
+WORKER, SERVER, DRY_RUN, BENCH = "ggml-rpc-server", "llama-server", "llama-fit-params", "llama-bench"
 
 # Config files would change any option without a word on the command line; the folder must not exist.
 ENGINE_ENVIRONMENT: Mapping[str, str] = {"XDG_CONFIG_HOME": "/nonexistent/evener"}
@@ -44,6 +46,29 @@ _DECIDED: Mapping[str, str] = {
 OURS: Mapping[str, str] = {flag: instead for instead, flags in _DECIDED.items() for flag in flags.split()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offload:
+    """What of a model goes to the devices: everything, unless told otherwise.
+
+    `slots` are the last ones, the others stay with the CPU. The experts of the first `experts_in_ram` blocks stay in
+    RAM. `copies` False switches pipeline copies off.
+    """
+
+    slots: int | None = None
+    experts_in_ram: int = 0
+    all_experts_in_ram: bool = False
+    copies: bool = True
+
+    def argv(self) -> tuple[str, ...]:
+        """Beside `-ngl`. Experts in RAM are an override already, and so end the copies by themselves."""
+        if self.experts_in_ram:
+            return ("-cmoe",) if self.all_experts_in_ram else ("-ncmoe", str(self.experts_in_ram))
+        return () if self.copies or self.slots is not None else NO_COPIES
+
+
+EVERYTHING = Offload()
+
+
 def server_argv(
     binary: str,
     model: str,
@@ -54,6 +79,7 @@ def server_argv(
     counts: Sequence[int],
     threads: int | None,
     listen: tuple[str, int],
+    offload: Offload = EVERYTHING,
 ) -> tuple[str, ...]:
     """llama-server's argv. No `devices` means the head's own CPU alone.
 
@@ -64,7 +90,8 @@ def server_argv(
         binary,
         "-m", model,
         *(("--rpc", ",".join(rpc)) if rpc else ()),
-        *_placement(devices, counts),
+        *_placement(devices, counts, offload.slots),
+        *offload.argv(),
         "-fit", "off",
         "-c", str(workload.context if workload.unified else workload.context * workload.users),
         "-np", str(workload.users),
@@ -78,11 +105,27 @@ def server_argv(
     )  # fmt: skip
 
 
-def _placement(devices: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
+def _placement(devices: Sequence[str], counts: Sequence[int], slots: int | None = None) -> tuple[str, ...]:
     if not devices:
         return ("--device", "none", "-ngl", "0")
     split = ("-ts", ",".join(map(str, counts)))
-    return ("--device", ",".join(devices), *split, "-ngl", "999", "-sm", "layer")
+    return ("--device", ",".join(devices), *split, "-ngl", str(slots or 999), "-sm", "layer")
+
+
+def bench_argv(binary: str, server: Sequence[str], *, workload: Workload) -> tuple[str, ...]:
+    """llama-bench's argv for the placement of a `server`'s: there commas part tests, so lists of one test take slashes.
+
+    It measures one sequence: a prompt, and an answer behind it.
+    """
+    given = dict(pairwise(server))
+    slashed = {"--device": "-dev", "-ts": "-ts"}
+    kept = ("-m", "--rpc", "-ngl", "-sm", "-ctk", "-ctv", "-fa", "-t", "-ncmoe", "-ot")
+    placed = [(flag, given[flag]) for flag in kept if flag in given]
+    placed += [(word, given[flag].replace(",", "/")) for flag, word in slashed.items() if flag in given]
+    if "-cmoe" in server:
+        placed.append(("-ncmoe", "999"))
+    sizes = ("-p", str(workload.prompt_tokens), "-n", str(workload.output_tokens))
+    return (binary, *(word for pair in placed for word in pair), *sizes)
 
 
 def dry_run_argv(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evener.dialects import llama_flags as flags
 from evener.plan.seats import Seat, Used, names_at_head, served_hosts
@@ -24,11 +24,21 @@ class Tools:
 
 
 def commands(
-    used: Sequence[Used], weights: Weights, workload: Workload, *, head: Host, serve: Serve, tools: Tools
+    used: Sequence[Used],
+    weights: Weights,
+    workload: Workload,
+    *,
+    head: Host,
+    serve: Serve,
+    tools: Tools,
+    experts_in_ram: int = 0,
+    begin: int = 0,
+    copies: bool = True,
 ) -> tuple[tuple[Command, ...], Command]:
     """(workers in the order of their endpoints, server on `head`, which may hold no layer itself).
 
-    Somebody else's worker is only named to the server.
+    Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts to the head's RAM,
+    and the slots before `begin` are its CPU's.
     """
     seats = [u.seat for u in used]
     served = [s for s in seats if s.host.name in served_hosts(seats, head.name)]
@@ -46,9 +56,26 @@ def commands(
         counts=[u.slots for u in used],
         threads=next((s.threads for s in its_seats), None),
         listen=(address, serve.port),
+        offload=flags.Offload(
+            slots=weights.layers + 1 - begin if begin else None,
+            experts_in_ram=experts_in_ram,
+            all_experts_in_ram=experts_in_ram >= _blocks_with_experts(weights),
+            copies=copies,
+        ),
     )
     env = _environment(its_seats)
     return tuple(workers.values()), Command(host=head.name, argv=argv, env=env, listen=f"{address}:{serve.port}")
+
+
+def _blocks_with_experts(weights: Weights) -> int:
+    """Up to the last of them; 1 for a model without any."""
+    return max((block + 1 for block, size in enumerate(weights.slot_expert_bytes) if size), default=1)
+
+
+def bench_command(server: Command, workload: Workload) -> Command:
+    """The same placement for llama-bench, behind the same workers."""
+    program = server.argv[0].removesuffix(flags.SERVER) + flags.BENCH
+    return replace(server, argv=flags.bench_argv(program, server.argv, workload=workload), listen="")
 
 
 def _address(host: Host, serve: Serve) -> str:

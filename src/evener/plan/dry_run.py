@@ -32,6 +32,9 @@ WITHIN_S = 20.0
 ROOM_BYTES = 1 << 40  # a stand-in offers more than any model needs: the dry run answers how much, not whether
 MOST_DEVICES = 15  # -ts takes no more values
 
+# A stand-in copies nothing from RAM to its cards, and replicas are several servers.
+NOT_ASKED = ("experts-in-ram", "partial-offload", "replicas")
+
 Rows = Mapping[str, tuple[int, int, int]]  # device -> weights, context, compute in MiB
 
 
@@ -67,7 +70,7 @@ async def confirm(
     A candidate that fits nowhere comes back as it is, and so does one that drafts: llama-fit-params knows no
     speculation. Raises EngineError when the engine refuses the model.
     """
-    if not candidate.devices or workload.drafts:
+    if not candidate.devices or workload.drafts or candidate.kind in NOT_ASKED:
         return candidate
     counts = [device.layers for device in candidate.devices]
     of_kind = [kinds.get(device.card, "cuda") for device in candidate.devices]

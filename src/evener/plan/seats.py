@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evener.plan import cards, links
+from evener.plan.memory import OVERHEAD_BYTES
+from evener.plan.speed_devices import device_speed
 from evener.records.card import Card, HostSeen, Scan
-from evener.records.rig import Host
+from evener.records.rig import Host, Rig
+from evener.records.speed import DeviceSpeed, LinkSpeed
+
+Speeds = Mapping[tuple[str, str], DeviceSpeed]  # (host, card id) -> what was measured there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +20,7 @@ class Seat:
     """A card that may take slots, on the host that owns it. `threads` is for a CPU card only.
 
     A card behind somebody else's worker has an `endpoint`; `of_endpoint` is how many devices that worker has, since
-    the head numbers them all, used or not.
+    the head numbers them all, used or not. `speed` is None for a card that nobody measured or specified.
     """
 
     host: Host
@@ -22,6 +28,25 @@ class Seat:
     offered_bytes: int
     threads: int | None = None
     of_endpoint: int = 1
+    speed: DeviceSpeed | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.host.name}/{self.device}"
+
+    @property
+    def overhead_bytes(self) -> int:
+        return OVERHEAD_BYTES.get(self.card.kind, 0)
+
+    @property
+    def room_bytes(self) -> int:
+        """What is left for weights, caches and the compute buffer."""
+        return max(0, self.offered_bytes - self.overhead_bytes)
+
+    @property
+    def worker(self) -> str:
+        """The worker that serves it, where one does."""
+        return self.endpoint or self.host.name
 
     @property
     def endpoint(self) -> str | None:
@@ -32,7 +57,7 @@ class Seat:
         return self.card.device or "CPU"
 
 
-def seats_of(host: Host, scan: Scan) -> list[Seat]:
+def seats_of(host: Host, scan: Scan, measured: Speeds | None = None) -> list[Seat]:
     """A host's GPUs, else its integrated ones, or its CPU when it has none to offer."""
     seen = scan.host(host.name)
     if seen is None:
@@ -40,15 +65,42 @@ def seats_of(host: Host, scan: Scan) -> list[Seat]:
     usable = [c for c in seen.cards if not c.excluded and c.device and c.offered_bytes]
     gpus = [c for c in usable if c.kind != "cpu"]
     chosen = [c for c in gpus if not c.integrated] or gpus or usable
-    return [_cpu_seat(host, c, seen, scan) if c.kind == "cpu" else _gpu_seat(host, c, seen) for c in chosen]
+    speeds = [speed_of(host.name, card, measured or {}) for card in chosen]
+    return [
+        _cpu_seat(host, c, seen, scan, speed) if c.kind == "cpu" else _gpu_seat(host, c, seen, speed)
+        for c, speed in zip(chosen, speeds, strict=True)
+    ]
 
 
-def _gpu_seat(host: Host, card: Card, seen: HostSeen) -> Seat:
+def speed_of(host: str, card: Card, measured: Speeds) -> DeviceSpeed | None:
+    """What was measured on a card, filled up from the catalogue; None where neither knows it."""
+    return device_speed(cards.find(card.name, memory_bytes=card.total_bytes), measured.get((host, card.id)))
+
+
+def cable(a: str, b: str, rig: Rig, scan: Scan) -> LinkSpeed:
+    """What is known of the way between two hosts: measured, stated, or next to nothing.
+
+    Of several cables it is the one that leads to the host's own address, where RPC goes.
+    """
+    one, other = scan.host(a), scan.host(b)
+    if a == b or (one and other and one.machine_id and one.machine_id == other.machine_id):
+        return links.PRESETS["loopback"]
+    between = [link for link in rig.links if set(link.between) == {a, b}]
+    far = rig.host(b)
+    address = far.address if far else None
+    usual = [link for link in between if dict(link.addresses).get(b, address) == address]
+    chosen = next(iter(usual or between), None)
+    if chosen is None:
+        return links.UNKNOWN
+    return links.link_speed(chosen, next((m for m in scan.links if m.name == chosen.name), None))
+
+
+def _gpu_seat(host: Host, card: Card, seen: HostSeen, speed: DeviceSpeed | None) -> Seat:
     siblings = sum(c.endpoint == card.endpoint for c in seen.cards) if card.endpoint else 1
-    return Seat(host=host, card=card, offered_bytes=card.offered_bytes or 0, of_endpoint=siblings)
+    return Seat(host=host, card=card, offered_bytes=card.offered_bytes or 0, of_endpoint=siblings, speed=speed)
 
 
-def _cpu_seat(host: Host, card: Card, seen: HostSeen, scan: Scan) -> Seat:
+def _cpu_seat(host: Host, card: Card, seen: HostSeen, scan: Scan, speed: DeviceSpeed | None) -> Seat:
     """Hosts on one machine share its memory, and its cores: more threads than cores wait for each other in loops."""
     sharing = sum(h.machine_id == seen.machine_id for h in scan.hosts) if seen.machine_id else 1
     memory = (seen.memory_available_bytes or card.free_bytes or 0) // sharing
@@ -57,6 +109,7 @@ def _cpu_seat(host: Host, card: Card, seen: HostSeen, scan: Scan) -> Seat:
         card=card,
         offered_bytes=min(card.offered_bytes or 0, memory),
         threads=None if seen.cores is None else max(1, seen.cores // sharing),
+        speed=speed,
     )
 
 

@@ -108,7 +108,7 @@ def decode_cost(stage: Stage, weights: Weights, workload: Workload, *, sequences
 
     multiplying = NOTHING
     if sequences > 1 and speed.flop_per_s is not None:
-        plain, routed = _flop(stage, weights, head=True)
+        plain, routed = flop(stage, weights, head=True)
         together = over(sequences * (plain + routed), product(speed.flop_per_s, SMALL_BATCH_SHARE))
         one_by_one = scaled(reading_s(1), sequences)  # a batch never costs more than its members
         multiplying = combined(min, together, one_by_one)
@@ -130,14 +130,14 @@ def prompt_cost(
         return Cost(work_s=moved, fixed_s=_fixed(stage, weights, speed))
     if speed.flop_per_s is None:
         return None
-    plain, routed = _flop(stage, weights, head=False)
+    plain, routed = flop(stage, weights, head=False)
     rate = scaled(speed.flop_per_s, multiply_share)
     multiplying = over(tokens * plain, rate)
     if routed:
         each = tokens * weights.experts_used / weights.experts
         multiplying = total((multiplying, over(tokens * routed, scaled(rate, each / (each + EXPERT_TOKENS_HALF)))))
     reading = over(touched_bytes(stage, weights, tokens=round(tokens)), speed.weights_bytes_per_s)
-    attending = over(tokens * _attention_flop(stage, weights, context), speed.attention_flop_per_s or speed.flop_per_s)
+    attending = over(tokens * attention_flop(stage, weights, context), speed.attention_flop_per_s or speed.flop_per_s)
     work = total((largest(reading, multiplying), attending))
     return Cost(work_s=work, fixed_s=_fixed(stage, weights, speed))
 
@@ -163,7 +163,7 @@ def _seen(shape: Attention, layer: int, depth: float) -> float:
     return depth if window is None else min(depth, window)
 
 
-def _flop(stage: Stage, weights: Weights, *, head: bool) -> tuple[float, float]:
+def flop(stage: Stage, weights: Weights, *, head: bool) -> tuple[float, float]:
     """(plain, routed) operations per token: two per weight. A prompt's tokens skip the head: one row is asked."""
     counts = weights.slot_parameters or _by_bytes(weights)
     experts = weights.slot_expert_parameters or (0,) * len(counts)
@@ -181,7 +181,7 @@ def _by_bytes(weights: Weights) -> tuple[float, ...]:
     return tuple(known * size / whole for size in weights.slot_bytes)
 
 
-def _attention_flop(stage: Stage, weights: Weights, context: float) -> float:
+def attention_flop(stage: Stage, weights: Weights, context: float) -> float:
     """Operations of attention per token: two per element of keys and of values that each query head looks at."""
     shape = weights.attention
     if shape is None or stage.part == "experts":

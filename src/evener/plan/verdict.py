@@ -1,68 +1,164 @@
-"""Which candidate wins, in a sentence with reasons. Pure: single machines first, then the cluster."""
+"""Which candidate wins, in a sentence with reasons. Pure.
+
+Where every layout on cards has a predicted speed the fastest wins, and of those that are too close to call (one's
+likely speed lies within the other's interval) the one with the fewest machines. Else a rule decides: single machines
+first, then the cluster, then what leaves a part in RAM.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from evener.errors import NameUnknown
-from evener.records.plan import Candidate, Verdict, Workload
+from evener.plan.words import gib, rate
+from evener.records.plan import Candidate, Objective, Value, Verdict, Workload
 from evener.records.weights import Weights
 
+BY_MEMORY = "cluster-by-memory"  # what a user would write: shown, never taken
+_RULE = ("card", "host", "cluster", "experts-in-ram", "partial-offload")
 
-def verdict_for(candidates: Sequence[Candidate], weights: Weights, workload: Workload, layout: str) -> Verdict:
-    """The verdict for what was asked. A single machine that fits always goes before the cluster."""
-    alone = next((c for c in candidates if c.kind in ("card", "host") and c.fits), None)
+
+def verdict_for(candidates: Sequence[Candidate], weights: Weights, workload: Workload, layout: str = "auto") -> Verdict:
+    """The verdict for what was asked. Raises NameUnknown for a layout that is none."""
     reasons = tuple(_reasons(candidates, weights, workload))
     if layout == "auto":
-        chosen = alone or next((c for c in candidates if c.fits), None)
+        chosen = best_of(candidates, workload.aim)
         if chosen is None:
             return Verdict(choice=None, kind="none", sentence=_nowhere(candidates, weights), reasons=reasons)
-        return Verdict(choice=chosen.name, kind=chosen.kind, sentence=_sentence(chosen, weights), reasons=reasons)
+        sentence = _sentence(chosen, weights, workload.aim) + _against(chosen, candidates, workload.aim)
+        return Verdict(choice=chosen.name, kind=chosen.kind, sentence=sentence, reasons=reasons)
     asked = next((c for c in candidates if c.name == layout), None)
     if asked is None:
         known = ", ".join(["auto", *(c.name for c in candidates)])
         raise NameUnknown(f"--layout {layout}: no such layout", hint=f"one of: {known}")
-    sentence = f"{asked.name}, as you asked: {_sentence(asked, weights) if asked.fits else asked.why_not}"
-    if asked.kind == "cluster" and asked.fits and alone is not None:
-        sentence += f". It also fits on {alone.name} alone, without the link"
     return Verdict(
         choice=asked.name if asked.fits else None,
         kind=asked.kind if asked.fits else "none",
-        sentence=sentence,
+        sentence=_as_asked(asked, candidates, weights, workload.aim),
         reasons=reasons,
     )
 
 
-def _sentence(chosen: Candidate, weights: Weights) -> str:
+def best_of(candidates: Sequence[Candidate], aim: Objective, *, one_server: bool = False) -> Candidate | None:
+    """The candidate to take; `one_server` leaves out what needs several. None when nothing fits."""
+    fitting = [c for c in candidates if c.fits and c.name != BY_MEMORY and (c.one_server or not one_server)]
+    on_cards = [c for c in fitting if c.kind in ("card", "host", "cluster")]
+    known = [c for c in fitting if figure(c, aim) is not None]
+    if known and all(c in known for c in on_cards):
+        return _fastest(known, aim)
+    by_rule = [c for kind in _RULE for c in fitting if c.kind in _alike(kind)]
+    return next(iter(by_rule), None)
+
+
+def best_alone(candidates: Sequence[Candidate], aim: Objective) -> Candidate | None:
+    """The best single machine that holds everything on its cards."""
+    return best_of([c for c in candidates if c.kind in ("card", "host")], aim)
+
+
+def figure(candidate: Candidate, aim: Objective) -> Value | None:
+    """What a candidate is predicted to do for the aim. For the longest context, too, one user's speed decides between
+    layouts that hold what was asked."""
+    predicted = candidate.predicted
+    if predicted is None:
+        return None
+    if aim == "crowd":
+        return predicted.users_tokens_per_s
+    return predicted.prefill_tokens_per_s if aim == "prompt" else predicted.decode_tokens_per_s
+
+
+def too_close(one: Value, other: Value) -> bool:
+    """Whether one likely figure lies within the interval of the other."""
+    return one.low <= other.value <= one.high or other.low <= one.value <= other.high
+
+
+def _alike(kind: str) -> tuple[str, ...]:
+    return ("card", "host") if kind in ("card", "host") else (kind,)
+
+
+def _fastest(known: Sequence[Candidate], aim: Objective) -> Candidate:
+    """Of those too close to the fastest the fewest machines, then the fastest, then the fewest devices."""
+    figures = [(candidate, value) for candidate in known if (value := figure(candidate, aim)) is not None]
+    top = max((value for _, value in figures), key=lambda v: v.value)
+    close = [(c, v) for c, v in figures if v.value >= top.value or too_close(v, top)]
+    return min(close, key=lambda pair: (len(pair[0].hosts), -pair[1].value, len(pair[0].devices)))[0]
+
+
+def _sentence(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     held = gib(sum(d.total_bytes for d in chosen.devices))
+    speed = f", {_speed(chosen, aim)}" if figure(chosen, aim) is not None else ""
     if chosen.kind == "cluster":
         cards = ", ".join(f"{d.layers} layers on {d.host}/{d.card_name}" for d in chosen.devices)
-        return f"{weights.name} needs {held}: {cards}"
-    return f"{weights.name} needs {held} and fits on {chosen.name} alone; no network in the way"
+        return f"{weights.name} needs {held}: {cards}{speed}"
+    if chosen.kind == "replicas":
+        return f"{weights.name} on each of {' and '.join(chosen.hosts)}, users divided{speed}; no network in the way"
+    if chosen.kind == "experts-in-ram":
+        ram = gib(sum(chosen.host_bytes.values()))
+        return f"{weights.name} fits on {chosen.hosts[0]} with experts in RAM: {held} on cards, {ram} in RAM{speed}"
+    if chosen.kind == "partial-offload":
+        left = sum(d.layers for d in chosen.devices if d.position < 0)
+        return f"{weights.name} fits on {chosen.hosts[0]} with {left} layers left to its CPU{speed}"
+    return f"{weights.name} needs {held} and fits on {chosen.name} alone{speed}; no network in the way"
+
+
+def _speed(candidate: Candidate, aim: Objective) -> str:
+    value = figure(candidate, aim)
+    whose = {"crowd": "all users together ", "prompt": "prompts at "}.get(aim, "")
+    return f"{whose}{rate(value)}" if value else "speed not known"
+
+
+def _against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
+    """How the best of the other number of machines would do."""
+    own = figure(chosen, aim)
+    others = [
+        c for c in candidates
+        if c.fits and c.name != BY_MEMORY and (len(c.hosts) > 1) != (len(chosen.hosts) > 1) and figure(c, aim)
+    ]  # fmt: skip
+    if own is None or not others:
+        return ""
+    best = max(others, key=lambda c: value.value if (value := figure(c, aim)) else 0.0)
+    other = figure(best, aim)
+    assert other is not None
+    if too_close(own, other):
+        return f". {best.name} would do {rate(other)}: too close to call, so the simpler one"
+    factor = other.value / own.value
+    compared = f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of that"
+    return f". {best.name} would do {rate(other)}, {compared}"
+
+
+def _as_asked(asked: Candidate, candidates: Sequence[Candidate], weights: Weights, aim: Objective) -> str:
+    sentence = f"{asked.name}, as you asked: {_sentence(asked, weights, aim) if asked.fits else asked.why_not}"
+    alone = best_alone(candidates, aim)
+    if asked.kind == "cluster" and asked.fits and alone is not None:
+        sentence += f". It also fits on {alone.name} alone, without the link"
+        if figure(alone, aim) is not None:
+            sentence += f": {_speed(alone, aim)}"
+    return sentence
 
 
 def _nowhere(candidates: Sequence[Candidate], weights: Weights) -> str:
     if not candidates:
         return "no host of this rig has a card to plan for"
-    nearest = min(candidates, key=lambda c: c.short_bytes)
+    on_cards = [c for c in candidates if c.kind in ("card", "host", "cluster") and c.name != BY_MEMORY]
+    nearest = min(on_cards or candidates, key=lambda c: c.short_bytes)
     if nearest.short_bytes == 0:
         return f"{weights.name} would fit on {nearest.name}, but {nearest.why_not}"
-    return f"{weights.name} fits nowhere: {nearest.name} comes nearest and is {gib(nearest.short_bytes)} short"
+    short = f"{weights.name} fits nowhere: {nearest.name} comes nearest and is {gib(nearest.short_bytes)} short"
+    return f"{short} ({nearest.why_not})"
 
 
 def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Workload) -> Iterator[str]:
     for candidate in candidates:
-        if candidate.fits:
-            fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
-            share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
-            yield f"{candidate.name}: fits{share}"
-        else:
+        if not candidate.fits:
             yield f"{candidate.name}: {candidate.why_not}"
+            continue
+        fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
+        share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
+        yield f"{candidate.name}: fits{share}{_tight(fullest)}"
     trained = weights.context_train
     if trained is not None and workload.context > trained:
         yield f"{workload.context} tokens per user are asked, but the model was trained for {trained}"
 
 
-def gib(count: int) -> str:
-    """Bytes for a sentence."""
-    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 30 else f"{count / (1 << 20):.0f} MiB"
+def _tight(fullest: float | None) -> str:
+    """Estimates of compute buffers and drivers are not finer than this."""
+    return ": marginal, estimates are not finer" if fullest is not None and fullest >= 0.95 else ""

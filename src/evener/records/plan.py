@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CandidateKind = Literal["card", "host", "experts-in-ram", "replicas", "several-models", "cluster", "none"]
+CandidateKind = Literal[
+    "card", "host", "experts-in-ram", "partial-offload", "replicas", "several-models", "cluster", "none"
+]
+Objective = Literal["latency", "crowd", "prompt", "context"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,8 @@ class Workload:
     """What the plan is for. `context` is tokens per user; `users` are parallel sequences.
 
     `drafts` are the tokens that the model's own MTP blocks propose at a time, 0 without that speculation.
+    `objective` is what the layout is chosen for: one user's tokens, all users' tokens, prompts, or the longest
+    context. None: latency for one user, crowd for several.
     """
 
     context: int = 4096
@@ -37,6 +42,11 @@ class Workload:
     prompt_tokens: int = 512
     output_tokens: int = 128
     drafts: int = 0
+    objective: Objective | None = None
+
+    @property
+    def aim(self) -> Objective:
+        return self.objective or ("latency" if self.users == 1 else "crowd")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +84,19 @@ class DevicePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One process to start. `listen` is "address:port". Beside `env` only the allow-list is inherited."""
+    """One process to start. `listen` is "address:port", empty for one that serves nobody. Beside `env` only the
+    allow-list is inherited. `endpoint` is where the head reaches a worker, when that is not where it listens: the
+    near end of a tunnel."""
 
     host: str
     argv: tuple[str, ...]
     env: dict[str, str]
     listen: str
+    endpoint: str | None = None
+
+    @property
+    def reached_at(self) -> str:
+        return self.endpoint or self.listen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +130,10 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One possible plan. `short_bytes` is what is missing on the shortest device, 0 when it fits."""
+    """One possible plan. `short_bytes` is what is missing on the shortest device, 0 when it fits.
+
+    `bench` is the same placement for llama-bench, where it can be said there.
+    """
 
     name: str
     kind: CandidateKind
@@ -124,18 +144,48 @@ class Candidate:
     host_bytes: dict[str, int]  # RAM beyond the cards, per host
     servers: tuple[Command, ...]
     workers: tuple[Command, ...]
+    tunnels: tuple[Command, ...] = ()  # ssh, on the head's host, for links with tunnel = true
     predicted: Predicted | None = None
     why_not: str | None = None  # one line, when it does not fit
+    bench: tuple[Command, ...] = ()
+
+    @property
+    def one_server(self) -> bool:
+        """Whether one llama-server is all of it."""
+        return self.fits and len(self.servers) == 1
+
+
+BenefitKind = Literal["this model", "replica", "second model", "context", "bigger model", "speed", "nothing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benefit:
+    """One thing that the machines beyond the first buy.
+
+    `gain` is how many times as much: tokens per second for a replica and for speed, tokens of context, models, bytes
+    of the model. None where there is nothing to compare with. `layout` is the candidate that gives it.
+    """
+
+    kind: BenefitKind
+    sentence: str
+    layout: str | None = None
+    gain: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Which candidate to take. `kind` is "none" where nothing fits, or not what was asked for."""
+    """Which candidate to take. `kind` is "none" where nothing fits, or not what was asked for.
+
+    `second_machine` is what the machines beyond the first buy, the best first; empty where there is one machine.
+    `ways_out` are changes with which the model would fit, where it does not.
+    """
 
     choice: str | None  # a candidate's name
     kind: CandidateKind
     sentence: str
     reasons: tuple[str, ...] = ()
+    second_machine: tuple[Benefit, ...] = ()
+    ways_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

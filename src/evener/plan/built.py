@@ -1,0 +1,270 @@
+"""Candidates, complete: what each device holds, RAM beside it, predicted speed, command lines, or why not. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evener.plan import memory
+from evener.plan.commands import bench_command, commands
+from evener.plan.placing import Chain, Placed, needed, placed, shortage, stages
+from evener.plan.question import Question
+from evener.plan.runs import Load
+from evener.plan.seats import Used, names_at_head, speed_of
+from evener.plan.speed import predict
+from evener.plan.speed_stage import Stage
+from evener.plan.speed_values import largest, total
+from evener.plan.words import gib
+from evener.records.card import Card, Scan
+from evener.records.plan import Candidate, CandidateKind, DevicePlan, Predicted
+
+
+def built(name: str, kind: CandidateKind, chain: Chain, load: Load, question: Question) -> Candidate:
+    """The candidate that uses the seats of `chain` best, or why it does not fit."""
+    done = placed(chain, load)
+    if done is not None:
+        return built_as(name, kind, chain, done, question)
+    short = shortage(chain, load)
+    return _refused(name, kind, chain.hosts, short_bytes=short.bytes, why=_why(chain, load))
+
+
+def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, question: Question) -> Candidate:
+    """The candidate of a cut that somebody has chosen."""
+    over = [(needed(done.load, seat, a, b) - seat.room_bytes, seat) for seat, a, b in done.runs()]
+    most, worst = max(over, key=lambda pair: pair[0])
+    if most > 0:
+        why = f"{worst.name} ({worst.card.name}) would be {gib(most)} over"
+        return _refused(name, kind, chain.hosts, short_bytes=most, why=why)
+    held = {seat.host.name for seat, _ in done.parts} | {chain.head}
+    hosts = tuple(host.name for host in question.rig.hosts if host.name in held)
+    host_bytes = {host: _ram_bytes(host, chain, done) for host in hosts}
+    devices = tuple(_devices(chain, done, question.scan))
+    short_bytes, why_not = _short_of_ram(host_bytes, devices, question.scan)
+    if why_not := why_not or _no_copy(chain.head, question):
+        return replace(_refused(name, kind, hosts, short_bytes=short_bytes, why=why_not), host_bytes=host_bytes)
+    used = [
+        Used(seat=seat, slots=b - a, compute_bytes=done.load.compute_bytes(a, b), overhead_bytes=seat.overhead_bytes)
+        for seat, a, b in done.runs()
+    ]
+    host = question.rig.host(chain.head) or done.parts[-1][0].host
+    workers, server = commands(
+        used, done.load.weights, done.load.workload, head=host, serve=question.rig.serve, tools=question.tools,
+        experts_in_ram=done.load.experts_in_ram, begin=done.load.begin, copies=done.load.copies,
+    )  # fmt: skip
+    return Candidate(
+        name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices, host_bytes=host_bytes,
+        servers=(server,), workers=workers, predicted=_predicted(chain, done, question),
+        bench=(bench_command(server, done.load.workload),),
+    )  # fmt: skip
+
+
+def built_experts_in_ram(chain: Chain, load: Load, question: Question) -> Candidate | None:
+    """A host's cards with the experts of as few blocks as possible in its RAM; None for a model without any."""
+    blocks = [block for block, size in enumerate(load.expert_bytes) if size]
+    if not blocks:
+        return None
+    name = f"{chain.head}-experts-in-ram"
+    done = _least(1, blocks[-1] + 1, lambda n: placed(chain, replace(load, experts_in_ram=n, copies=False)))
+    if done is None:
+        everything = replace(load, experts_in_ram=blocks[-1] + 1, copies=False)
+        short = shortage(chain, everything)
+        why = f"even with all experts in RAM, {_why(chain, everything)}"
+        return _refused(name, "experts-in-ram", (chain.head,), short_bytes=short.bytes, why=why)
+    return built_as(name, "experts-in-ram", chain, done, question)
+
+
+def built_partial(chain: Chain, load: Load, question: Question) -> Candidate | None:
+    """A host's cards with as few of the first blocks as possible left to its CPU; None where no block would fit."""
+    done = _least(1, load.slots - 1, lambda n: placed(chain, replace(load, begin=n, copies=False)))
+    if done is None:
+        return None
+    return built_as(f"{chain.head}-partial-offload", "partial-offload", chain, done, question)
+
+
+def _least(low: int, high: int, found: Callable[[int], Placed | None]) -> Placed | None:
+    """What the smallest number gives that gives anything: more of it always fits too."""
+    if (best := found(high)) is None:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if (one := found(middle)) is None:
+            low = middle + 1
+        else:
+            best, high = one, middle
+    return best
+
+
+def _refused(
+    name: str, kind: CandidateKind, hosts: Sequence[str], *, short_bytes: int, why: str
+) -> Candidate:  # fmt: skip
+    return Candidate(
+        name=name, kind=kind, hosts=tuple(hosts), fits=False, short_bytes=short_bytes, devices=(), host_bytes={},
+        servers=(), workers=(), why_not=why,
+    )  # fmt: skip
+
+
+def _why(chain: Chain, load: Load) -> str:
+    """Which card is short, and by how much."""
+    short, seats = shortage(chain, load), chain.seats
+    offered = sum(seat.offered_bytes for seat in seats)
+    beside = sum(seat.overhead_bytes for seat in seats) + len(seats) * load.compute_bytes(load.begin, load.slots)
+    who = f"{seats[0].name} offers" if len(seats) == 1 else f"its {len(seats)} cards offer"
+    sentence = f"needs {gib(short.needs_bytes + beside)} but {who} {gib(offered)}"
+    if short.needs_bytes + beside <= offered:
+        sentence = f"{gib(short.needs_bytes + beside)} would fit the sum of the cards, but no cut between layers does"
+    if len(seats) == 1:
+        return f"{sentence}: {gib(short.bytes)} short"
+    return f"{sentence}: with the others full, {short.seat.name} ({short.seat.card.name}) is {gib(short.bytes)} over"
+
+
+# ---- RAM
+
+
+def _ram_bytes(host: str, chain: Chain, done: Placed) -> int:
+    weights, workload = done.load.weights, done.load.workload
+    if host != chain.head:
+        return memory.worker_host_bytes(weights)
+    experts = sum(done.load.expert_bytes[: done.load.experts_in_ram])
+    return experts + memory.host_bytes(weights, workload, devices=len(done.parts), copies=done.load.copies)
+
+
+def _short_of_ram(host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan) -> tuple[int, str | None]:
+    for name, beside in host_bytes.items():
+        needed_bytes = beside + sum(d.total_bytes for d in devices if d.host == name and d.position < 0)
+        seen = scan.host(name)
+        available = seen.memory_available_bytes if seen else None
+        if available is not None and needed_bytes > available:
+            why = f"{name} needs {gib(needed_bytes)} of RAM beside its cards and has {gib(available)} available"
+            return needed_bytes - available, why
+    return 0, None
+
+
+def _no_copy(host: str, question: Question) -> str | None:
+    """Why llama-server cannot be started on a far host: workers get the model over the cable, a server reads it."""
+    if question.tools.models.get(host, "") is not None:
+        return None
+    model = shlex.quote(question.weights.paths[0])
+    return f"{host} has no copy of the model; evener models push {model} {host} brings it there"
+
+
+# ---- devices
+
+
+def _devices(chain: Chain, done: Placed, scan: Scan) -> Iterator[DevicePlan]:
+    load = done.load
+    if load.begin:
+        yield _left_to_cpu(chain.head, load, scan)
+    names = names_at_head([seat for seat, _ in done.parts], chain.head)
+    for position, (seat, a, b) in enumerate(done.runs()):
+        yield _device(
+            seat.host.name, seat.card, load, a, b, device=names[position], position=position,
+            compute=load.compute_bytes(a, b), overhead=seat.overhead_bytes, offered=seat.offered_bytes,
+        )  # fmt: skip
+
+
+def _left_to_cpu(host: str, load: Load, scan: Scan) -> DevicePlan:
+    card = _cpu_of(host, scan) or Card(id="cpu", kind="cpu", name="CPU")
+    return _device(host, card, load, 0, load.begin, device="CPU", position=-1, compute=0, overhead=0,
+                   offered=card.offered_bytes)  # fmt: skip
+
+
+def _device(
+    host: str, card: Card, load: Load, start: int, stop: int, *, device: str, position: int, compute: int,
+    overhead: int, offered: int | None,
+) -> DevicePlan:  # fmt: skip
+    held, kv = sum(load.held(card.kind)[start:stop]), sum(load.caches[start:stop])
+    return DevicePlan(
+        host=host, card=card.id, card_name=card.name, device=device, position=position, layers=stop - start,
+        weights_bytes=held, kv_bytes=kv, compute_bytes=compute, overhead_bytes=overhead,
+        total_bytes=held + kv + compute + overhead, free_bytes=card.free_bytes, offered_bytes=offered,
+    )  # fmt: skip
+
+
+def _cpu_of(host: str, scan: Scan) -> Card | None:
+    seen = scan.host(host)
+    return next((c for c in seen.cards if c.kind == "cpu"), None) if seen else None
+
+
+# ---- speed
+
+
+def _predicted(chain: Chain, done: Placed, question: Question) -> Predicted | None:
+    """None where the speed of a device is not known."""
+    load = done.load
+    passed = [*_in_ram(chain, load, question), *stages(chain, done)]
+    build = load.build if load.copies else replace(load.build, prompts_overlap=False)
+    found = predict(passed, load.weights, load.workload, depth=load.depth, build=build)
+    return None if found.decode_tokens_per_s is None else found
+
+
+def _in_ram(chain: Chain, load: Load, question: Question) -> Iterator[Stage]:
+    """What the head's CPU does: the first blocks, or the experts of these."""
+    card = _cpu_of(chain.head, question.scan)
+    speed = speed_of(chain.head, card, question.measured) if card else None
+    if load.begin:
+        yield Stage(host=chain.head, card="CPU", speed=speed, start=0, count=load.begin)
+    if load.experts_in_ram:
+        yield Stage(host=chain.head, card="CPU", speed=speed, start=0, count=load.experts_in_ram, part="experts")
+
+
+# ---- replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """One replica: the chain of its host, and how its host does alone with all users."""
+
+    chain: Chain
+    alone: Candidate
+
+
+def built_replicas(copies: Sequence[Copy], load: Load, question: Question) -> Candidate:
+    """The model once on each host, users divided by what each host is predicted to do, else evenly."""
+    shares = _divided(load.workload.users, [_rate(copy.alone) for copy in copies])
+    each = []
+    for copy, users in zip(copies, shares, strict=True):
+        own = replace(load, workload=replace(load.workload, users=users, objective=load.workload.aim))
+        each.append(built(copy.chain.head, "host", copy.chain, own, question))
+    hosts = tuple(host for one in each for host in one.hosts)
+    if failed := next((one for one in each if not one.fits), None):
+        why = failed.why_not or ""
+        return _refused("replicas", "replicas", hosts, short_bytes=failed.short_bytes, why=f"{failed.name}: {why}")
+    return Candidate(
+        name="replicas", kind="replicas", hosts=hosts, fits=True, short_bytes=0,
+        devices=tuple(device for one in each for device in one.devices),
+        host_bytes={host: size for one in each for host, size in one.host_bytes.items()},
+        servers=tuple(server for one in each for server in one.servers),
+        workers=(), predicted=_together([one.predicted for one in each]),
+        bench=tuple(command for one in each for command in one.bench),
+    )  # fmt: skip
+
+
+def _rate(candidate: Candidate) -> float | None:
+    rate = candidate.predicted.users_tokens_per_s if candidate.predicted else None
+    return rate.value if rate else None
+
+
+def _divided(users: int, rates: Sequence[float | None]) -> list[int]:
+    """Users in proportion to the rates, everybody at least one; the remainder goes to the fastest."""
+    known = [rate for rate in rates if rate is not None]
+    weights = known if len(known) == len(rates) else [1.0] * len(rates)
+    shares = [max(1, int(users * weight / sum(weights))) for weight in weights]
+    fastest = max(range(len(weights)), key=lambda i: weights[i])
+    shares[fastest] += users - sum(shares)
+    return shares
+
+
+def _together(each: Sequence[Predicted | None]) -> Predicted | None:
+    """All users of all replicas; one user's tokens and prompts are those of the fastest."""
+    known = [one for one in each if one is not None and one.decode_tokens_per_s is not None]
+    if len(known) < len(each):
+        return None
+    rates = [one.users_tokens_per_s for one in known if one.users_tokens_per_s is not None]
+    loads = [one.load_s for one in known if one.load_s is not None]
+    fastest = max(known, key=lambda one: one.decode_tokens_per_s.value if one.decode_tokens_per_s else 0.0)
+    return replace(
+        fastest,
+        users_tokens_per_s=total(rates) if len(rates) == len(each) else None,
+        load_s=largest(*loads) if len(loads) == len(each) else None,
+    )

@@ -1,0 +1,218 @@
+"""Which slots go to which seat: the best cut by predicted speed, or by room where a speed is not known. Pure.
+
+Two hosts or more are a chain: the head's own cards, and a worker for every other host. Where every speed is known the
+search decides the cut, the order and who is left out; else each seat is filled to one common share of its room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from evener.plan import layers, memory
+from evener.plan.runs import Load
+from evener.plan.search import Block, Cut, Device, Floats, least_overlap, least_sum
+from evener.plan.seats import Seat, served_hosts
+from evener.plan.speed_stage import Stage
+from evener.records.plan import Objective
+from evener.records.speed import LinkSpeed
+
+MOST_DEVICES = 15  # -ts takes no more values
+LONGEST_CONTEXT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """Seats that one server may use, in the order in which a plan without speeds uses them: the head's own last.
+
+    `links` leads from the head to each host of a worker.
+    """
+
+    seats: tuple[Seat, ...]
+    head: str
+    links: dict[str, LinkSpeed]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(seat.host.name for seat in self.seats))
+
+    def link(self, seat: Seat) -> LinkSpeed | None:
+        """None for a device of the head's own."""
+        return self.links[seat.host.name] if seat.host.name in served_hosts(self.seats, self.head) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """(seat, slots) in the order a token passes, and the load as it is placed there."""
+
+    parts: tuple[tuple[Seat, int], ...]
+    load: Load
+
+    def runs(self) -> Iterator[tuple[Seat, int, int]]:
+        """(seat, first slot, slot after the last)."""
+        start = self.load.begin
+        for seat, count in self.parts:
+            yield seat, start, start + count
+            start += count
+
+    def holds(self) -> bool:
+        """Whether every seat has room for what it is given."""
+        return all(needed(self.load, seat, a, b) <= seat.room_bytes for seat, a, b in self.runs())
+
+
+def needed(load: Load, seat: Seat, start: int, stop: int) -> int:
+    """Bytes of a run on a seat: weights, caches, compute buffer."""
+    held = sum(load.held(seat.card.kind)[start:stop])
+    return held + sum(load.caches[start:stop]) + load.compute_bytes(start, stop)
+
+
+def placed(chain: Chain, load: Load) -> Placed | None:
+    """The best cut for the workload's aim; without pipeline copies where it fits only so. None when nothing fits."""
+    return _placed(chain, load) or (_placed(chain, replace(load, copies=False)) if load.copies else None)
+
+
+def stages(chain: Chain, done: Placed) -> list[Stage]:
+    """What the speed model is asked about, with the experts in RAM beside their cards."""
+    found = []
+    for seat, start, stop in done.runs():
+        link = chain.link(seat)
+        whole = Stage(
+            host=seat.host.name, card=seat.device, speed=seat.speed, start=start, count=stop - start,
+            endpoint=None if link is None else seat.worker, link=link,
+        )  # fmt: skip
+        middle = min(max(done.load.experts_in_ram, start), stop)
+        if middle > start:
+            found.append(replace(whole, count=middle - start, part="rest"))
+        if stop > middle:
+            found.append(replace(whole, start=middle, count=stop - middle))
+    return found
+
+
+def by_memory(chain: Chain, load: Load) -> Placed:
+    """What a user would write: -ts in proportion to each card's memory, every card in the engine's order."""
+    sizes = [float(seat.card.total_bytes or seat.offered_bytes) for seat in chain.seats]
+    counts = layers.counts(layers.assign(load.slots, sizes), len(sizes))
+    return Placed(parts=_used(chain.seats, counts), load=load)
+
+
+def longest_context(chain: Chain, load: Load) -> Placed | None:
+    """The placement with the longest context per user that still fits; None when even 256 tokens do not."""
+    trained = load.weights.context_train or LONGEST_CONTEXT
+    low, high, best = 0, max(1, trained // memory.PADDING), None
+    while low < high:
+        middle = (low + high + 1) // 2
+        asked = replace(load, workload=replace(load.workload, context=middle * memory.PADDING))
+        if (found := _fastest(chain, asked, "latency")) is None:
+            high = middle - 1
+        else:
+            low, best = middle, found
+    return best
+
+
+def _placed(chain: Chain, load: Load) -> Placed | None:
+    aim = load.workload.aim
+    if aim == "context" and (longest := longest_context(chain, load)) is not None:
+        fitting = Placed(parts=longest.parts, load=load)
+        return fitting if fitting.holds() else _fastest(chain, load, "latency")
+    return _fastest(chain, load, "latency" if aim == "context" else aim)
+
+
+def _fastest(chain: Chain, load: Load, objective: Objective) -> Placed | None:
+    blocks = _blocks(chain, load, objective)
+    if blocks is None:
+        return _filled(chain, load)
+    found: Cut | None = None
+    for at_least in (min(2, len(chain.hosts)), 1):
+        if objective == "prompt" and load.copies:
+            found = least_overlap(blocks, load.slots, batches=load.batches, begin=load.begin, at_least=at_least)
+        else:
+            found = least_sum(blocks, load.slots, begin=load.begin, at_least=at_least)
+        if found is not None:
+            break
+    if found is None or len(found.parts) > MOST_DEVICES:
+        return None
+    return Placed(parts=tuple((chain.seats[number], count) for number, count in found.parts), load=load)
+
+
+def _blocks(chain: Chain, load: Load, objective: Objective) -> list[Block] | None:
+    """The chain for the search; None where a speed is not known."""
+    blocks = []
+    known: dict[object, tuple[Floats, Floats] | None] = {}
+    numbered = list(enumerate(chain.seats))
+    for _, group in groupby(numbered, key=lambda pair: pair[1].worker):
+        devices = []
+        link: LinkSpeed | None = None
+        for number, seat in group:
+            link = chain.link(seat)
+            kind = (seat.card.kind, seat.room_bytes, seat.speed, link)
+            if kind not in known:
+                known[kind] = _matrices(load, seat, objective, link)
+            if (matrices := known[kind]) is None:
+                return None
+            devices.append(Device(number=number, kind=kind, first=matrices[0], later=matrices[1]))
+        blocks.append(Block(devices=tuple(devices), leaving=load.leaving_seconds(objective, link)))
+    return blocks
+
+
+def _matrices(load: Load, seat: Seat, objective: Objective, link: LinkSpeed | None) -> tuple[Floats, Floats] | None:
+    fits = load.fits(seat)
+    first = load.seconds(seat, objective, link=link, copied=False)
+    if first is None:
+        return None
+    later = None if link is None else load.seconds(seat, objective, link=link, copied=True)
+    return np.where(fits, first, np.inf), np.where(fits, first if later is None else later, np.inf)
+
+
+def _filled(chain: Chain, load: Load) -> Placed | None:
+    """Every seat filled to one common share of its room, in the chain's own order."""
+    counts = layers.fill(_slot_bytes(chain, load), _rooms(chain, load))
+    if counts is None:
+        return None
+    return Placed(parts=_used(chain.seats, (*counts,)), load=load)
+
+
+def _used(seats: Sequence[Seat], counts: Sequence[int]) -> tuple[tuple[Seat, int], ...]:
+    """A device without a slot would still cost buffers and a connection."""
+    return tuple((seat, count) for seat, count in zip(seats, counts, strict=True) if count)
+
+
+def _slot_bytes(chain: Chain, load: Load) -> list[int]:
+    """What each slot from the beginning on takes on whichever of the cards holds it."""
+    held = [load.held(kind) for kind in {seat.card.kind for seat in chain.seats}]
+    each = [max(sizes) + cache for *sizes, cache in zip(*held, load.caches, strict=True)]
+    return each[load.begin :]
+
+
+def _rooms(chain: Chain, load: Load) -> list[int]:
+    """Room for slots, beside the compute buffer of each place in the chain, as if it held layers of every kind."""
+    count = len(chain.seats)
+    compute = (
+        memory.compute_bytes(load.weights, load.workload, devices=count, position=p, copies=load.copies)
+        for p in range(count)
+    )
+    return [max(0, seat.room_bytes - size) for seat, size in zip(chain.seats, compute, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Short:
+    """The seat that ends up over, when all before it are full, and by how much."""
+
+    seat: Seat
+    bytes: int
+    needs_bytes: int  # slots of the whole model
+
+
+def shortage(chain: Chain, load: Load) -> Short:
+    """Where a model that does not fit would not fit, and by how much at the least."""
+    load = replace(load, copies=False)
+    slots, rooms = _slot_bytes(chain, load), _rooms(chain, load)
+    left = list(slots)
+    for room in rooms[:-1]:
+        used = 0
+        while left and used + left[0] <= room:
+            used += left.pop(0)
+    over = max(1, sum(left) - rooms[-1])
+    return Short(seat=chain.seats[-1], bytes=over, needs_bytes=sum(slots))
