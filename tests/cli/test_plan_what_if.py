@@ -224,3 +224,15 @@ def test_a_plan_takes_a_second_and_a_half_and_a_grid_of_64_points_ten() -> None:
     assert len(answer("qwen3.6-35b-a3b", "--grid")["points"]) == 64
     assert planned - begin < 1.5
     assert time.perf_counter() - planned < 10
+
+
+def test_case_1_a_command_is_held_against_a_rig_that_need_not_exist() -> None:
+    command = "llama-server --rpc 10.0.0.2:50052 -ts 32,16,16,16,16"
+    checked = answer("--check", command, "--layers", "40")
+    assert [(row["card"], row["slots"]) for row in checked["places"]] == [
+        ("beta/RTX 5080", 14),
+        ("beta/RTX 5060 Ti 16GB", 7),
+        ("beta/RTX 5060 Ti 16GB", 7),
+        ("alpha/RTX 5090", 7),
+        ("alpha/RTX 5060 Ti 16GB", 6),
+    ]

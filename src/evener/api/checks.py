@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evener.api import models
 from evener.api.rig import Rig
 from evener.dialects import llama_build
 from evener.dialects.llama_command import read_command
 from evener.errors import ConfigurationError
 from evener.plan.check import Checked, Usable, check, order_of_use
+from evener.plan.stated import with_catalogue_cards
 from evener.records.card import Scan
+from evener.scan.order import device_order
 
 
 async def check_command(
@@ -21,10 +25,16 @@ async def check_command(
     asked = read_command(command)
     if layers is None:
         layers = await _blocks(model or asked.model)
-    usable = order_of_use(_pasted(listed)) if listed is not None else _scanned(await rig.scan())
+    usable = order_of_use(_pasted(listed)) if listed is not None else _scanned(await _seen(rig))
     if not usable:
         raise ConfigurationError("there is no device to split between", hint="paste --list-devices, or see evener scan")
     return check(asked, usable, slots=layers + 1)
+
+
+async def _seen(rig: Rig) -> Scan:
+    """The rig with its stated hosts in their places."""
+    scan = with_catalogue_cards(rig.record, await rig.scan())
+    return replace(scan, devices=device_order(rig.record, scan.hosts))
 
 
 async def _blocks(model: str | None) -> int:

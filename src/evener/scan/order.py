@@ -20,7 +20,7 @@ def device_order(rig: Rig, hosts: Sequence[HostSeen]) -> tuple[Device, ...]:
     last. Alone it needs none: its only device is "CPU".
     """
     seen = {host.name: host for host in hosts}
-    workers = [host for host in rig.hosts[1:] if host.connection in ("local", "ssh", "endpoint")]
+    workers = [h for h in rig.hosts[1:] if h.connection != "stated" or _is_known(seen.get(h.name))]
     served = [device for host in workers for device in _served(host, seen.get(host.name))]
     head = seen.get(rig.head.name)
     own = _head_cards(head.cards) if head else ()
@@ -35,6 +35,11 @@ def device_order(rig: Rig, hosts: Sequence[HostSeen]) -> tuple[Device, ...]:
         for i, c in enumerate(own)
     ]
     return (*remote, *local)
+
+
+def _is_known(seen: HostSeen | None) -> bool:
+    """Whether a stated host's cards are more than names."""
+    return seen is not None and bool(_taking_part(seen.cards))
 
 
 def _served(host: Host, seen: HostSeen | None) -> list[Device]:
