@@ -118,3 +118,21 @@ def test_a_row_without_a_pid_is_nobody() -> None:
 def test_the_field_that_an_old_driver_refuses_is_named() -> None:
     assert nvidia_smi.refused_field(capture("refused_field.txt")) == "device_minor"
     assert nvidia_smi.refused_field(capture("h100_550.csv")) is None
+
+
+HEALTH = (
+    "uuid, pci.bus_id, pstate, persistence_mode, pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, "
+    "pcie.link.width.max, clocks_{kind}_reasons.active\n"
+    "GPU-a, 00000000:01:00.0, P8, Disabled, 1, 4, 16, 16, 0x0000000000000001\n"
+    "GPU-b, 00000000:02:00.0, P0, Enabled, 4, 4, 4, 16, 0x0000000000000024\n"
+    "GPU-c, 00000000:03:00.0, [N/A], [N/A], [N/A], [N/A], [N/A], [N/A], [N/A]\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["throttle", "event"])
+def test_health_tells_idleness_from_what_slows_a_card_down(kind: str) -> None:
+    idle, slowed, unknown = nvidia_smi.parse_health(HEALTH.format(kind=kind))
+    assert (idle.id, idle.idle, idle.persistent, idle.link_generation, idle.slowed_by) == ("GPU-a", True, False, 1, ())
+    assert (slowed.idle, slowed.link_width, slowed.link_width_most) == (False, 4, 16)
+    assert slowed.slowed_by == ("its power limit", "heat")
+    assert (unknown.idle, unknown.persistent, unknown.link_width, unknown.slowed_by) == (None, None, None, None)

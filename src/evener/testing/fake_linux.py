@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evener.dialects import host_health
 from evener.ports import Finished
 from evener.testing.fake_shell import FakeShell, Reply, prints
 
@@ -37,6 +38,8 @@ def fake_linux(
     gpus: str | None = None,
     apps: str = NO_APPS,
     kfd: str | None = None,
+    gpu_health: str | None = None,
+    health: str = "",
     processes: Sequence[FakeProcess] = (),
     total_kib: int = 64 << 20,
     available_kib: int = 60 << 20,
@@ -47,6 +50,8 @@ def fake_linux(
     """`gpus` and `apps` are nvidia-smi's CSV with their headers; None means that there is no nvidia-smi.
 
     `kfd` is what the kernel tells of AMD processes' memory (lines of grep); None means that it tells nothing.
+    `gpu_health` is what nvidia-smi says of clocks and links, None where it does not know such fields; `health` are
+    lines of what the host says of itself (`dialects.host_health`).
 
     Hosts with one `boot_id` and one kernel host name are one machine.
     """
@@ -57,9 +62,9 @@ def fake_linux(
         for p in processes
     )
     df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/nvme0n1p2 976762584 1000000 524288000 1% /\n"
-    said: dict[str, Reply] = {"sh": _scripts(walk, kfd), "df": prints(df)}
+    said: dict[str, Reply] = {"sh": _scripts(walk, kfd, health), "df": prints(df)}
     if gpus is not None:
-        said["nvidia-smi"] = smi(gpus, apps)
+        said["nvidia-smi"] = smi(gpus, apps, gpu_health)
     return FakeShell(
         host=host,
         programs={**said, **(programs or {})},
@@ -67,25 +72,28 @@ def fake_linux(
     )
 
 
-def _scripts(walk: str, kfd: str | None) -> Reply:
-    """A shell that knows the two scripts of a scan by what they read."""
+def _scripts(walk: str, kfd: str | None, health: str) -> Reply:
+    """A shell that knows the scripts of a scan and of a preflight by what they read."""
 
     def reply(argv: Sequence[str], _stdin: bytes) -> Finished:
-        if "/sys/class/kfd" not in argv[-1]:
-            text = walk
-        else:
+        text = walk
+        if "/sys/class/kfd" in argv[2]:
             text = "" if kfd is None else f"{kfd}looked\n"
+        elif argv[2] == host_health.SCRIPT:
+            text = f"{health}\nend of it\n"
         return Finished(argv=tuple(argv), code=0, stdout=text, stderr="")
 
     return reply
 
 
-def smi(gpus: str, apps: str) -> Reply:
-    """An nvidia-smi that answers both queries, whatever columns were asked for."""
+def smi(gpus: str, apps: str, health: str | None = None) -> Reply:
+    """An nvidia-smi that answers each query, whatever columns were asked for."""
 
     def reply(argv: Sequence[str], _stdin: bytes) -> Finished:
         asked = next((word for word in argv if word.startswith("--query-")), "")
         text = gpus if asked.startswith("--query-gpu") else apps
+        if "persistence_mode" in asked:
+            text = health or ""
         return Finished(argv=tuple(argv), code=0, stdout=text, stderr="")
 
     return reply

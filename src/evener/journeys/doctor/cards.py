@@ -51,7 +51,7 @@ def blind(seen: Seen) -> Iterator[Finding]:
 
 
 def _untold(count: int) -> str:
-    return f"its driver does not say how much {count} {'process' if count == 1 else 'processes'} hold of it"
+    return f"its driver does not say how much of it {'1 process holds' if count == 1 else f'{count} processes hold'}"
 
 
 def display(seen: Seen) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evener.dialects.host_health import Health
 from evener.dialects.nvidia_smi import GpuHealth
@@ -81,8 +81,15 @@ class Seen:
                 yield host, at
 
     def healthy(self) -> Iterator[tuple[Host, Health]]:
-        """Machines whose extra answers came."""
-        return ((host, health) for host, _ in self.machines() if (health := self.health(host.name)))
+        """Hosts whose extra answers came; of those that are one machine and say the same, the first."""
+        told: set[tuple[str | None, Health]] = set()
+        for host, at in self.asked():
+            if (health := self.health(host.name)) is None:
+                continue
+            lasting = replace(health, clock_s=None, cache_free_bytes=None)
+            if at.machine_id is None or (at.machine_id, lasting) not in told:
+                told.add((at.machine_id, lasting))
+                yield host, health
 
     def health(self, host: str) -> Health | None:
         """The extra answers of a host, where they came."""
