@@ -15,7 +15,7 @@ from dataclasses import dataclass
 SCRIPT = r"""
 echo "clock $(date +%s)"
 exec 2>/dev/null
-limited() { if command -v timeout >/dev/null; then timeout 3 "$@"; else "$@"; fi; }
+limited() { if command -v timeout >/dev/null; then timeout "$@"; else shift; "$@"; fi; }
 echo "governor $(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor)"
 echo "overcommit $(cat /proc/sys/vm/overcommit_memory)"
 awk '/^(CommitLimit|Committed_AS):/ {sub(":", "", $1); print $1, $2}' /proc/meminfo
@@ -25,10 +25,10 @@ for p in ss setpriv ip ethtool; do command -v "$p" >/dev/null && echo "program $
 echo "sleep_target $(systemctl is-enabled sleep.target)"
 cat /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf | sed -n 's/^ *IdleAction *= */idle_action /p'
 power=org.gnome.settings-daemon.plugins.power
-echo "gnome_sleep $(limited gsettings get "$power" sleep-inactive-ac-type)"
-echo "gnome_sleep_after $(limited gsettings get "$power" sleep-inactive-ac-timeout)"
+echo "gnome_sleep $(limited 1 gsettings get "$power" sleep-inactive-ac-type)"
+echo "gnome_sleep_after $(limited 1 gsettings get "$power" sleep-inactive-ac-timeout)"
 login=$(getent passwd "$(id -u)" | cut -d: -f7)
-env=$(cat /etc/environment; limited "${login:-sh}" -l -c env </dev/null)
+env=$(cat /etc/environment; limited 3 "${login:-sh}" -l -c env </dev/null)
 said() { printf '%s\n' "$env" | sed -n "s/^$1=//p" | tail -n 1; }
 printf '%s\n' "$env" | sed -nE 's/^(export )?([A-Z]+_[A-Z0-9_]+)=.*/variable \2/p'
 config=$(said XDG_CONFIG_HOME)
@@ -39,7 +39,7 @@ cache=$(said LLAMA_CACHE)
 if [ -z "$cache" ]; then cache=$(said XDG_CACHE_HOME) && cache=${cache:-$HOME/.cache}/llama.cpp; fi
 if [ -d "$cache/rpc" ]; then
   echo "cache $cache/rpc"
-  echo "cache_kib $(limited du -sk "$cache/rpc" | cut -f1)"
+  echo "cache_kib $(limited 2 du -sk "$cache/rpc" | cut -f1)"
   df -Pk "$cache/rpc" | awk 'NR == 2 {print "cache_free_kib", $4}'
 fi
 echo "end of it"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from evener.dialects.host_health import Health
 from evener.journeys.doctor.seen import HostAnswers, Seen
 from evener.records.card import Card, EngineSeen, HostSeen
+from evener.records.deployment import Deployment, Process
 from evener.records.finding import Finding
 from evener.records.rig import Host, Rig
 from tests import rigs
+from tests.verify.test_loaded import CANDIDATE
 
 ALPHA = Host(name="alpha", connection="local", address="10.0.0.1")
 BETA = Host(name="beta", connection="ssh", ssh="me@beta.lan", address="10.0.0.2")
@@ -31,6 +34,15 @@ def look(*hosts: HostSeen, rig: tuple[Host, ...] = (ALPHA, BETA), health: dict |
         answers={name: HostAnswers(health=one) for name, one in (health or {}).items()},
         **more,  # type: ignore[arg-type]
     )
+
+
+def deployment(host: str, pid: int, listen: str = "10.0.0.2:50052") -> Deployment:
+    """One that runs one worker."""
+    process = Process(role="worker", host=host, pid=pid, listen=listen, argv=("/opt/llama/ggml-rpc-server",))
+    return Deployment(
+        name="demo", state="ready", since=datetime(2026, 1, 2, tzinfo=UTC), supervisor_pid=7, model="demo",
+        model_path="/demo.gguf", candidate=CANDIDATE, users=1, context=4096, processes=(process,),
+    )  # fmt: skip
 
 
 def told(found: object) -> list[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ from evener.dialects.nvidia_smi import GpuHealth
 from evener.journeys.doctor import cards
 from evener.journeys.doctor.seen import HostAnswers
 from evener.records.card import Holder
-from tests.journeys.doctor.looks import ALPHA, BETA, bad, host, look, told
+from tests.journeys.doctor.looks import ALPHA, BETA, bad, deployment, host, look, told
 from tests.rigs import GIB, MIB, card, cpu
 
 SERVER = Holder(kind="process", bytes=3 * GIB, pid=99, user="eve", command="llama-server -m small.gguf", age_s=3600.0)
@@ -60,6 +60,14 @@ def test_excluded_cards_are_nobodys_business():
 def test_main_memory_of_one_machine_is_told_once():
     alpha, beta = (host(name, cpu(holders=(SERVER,)), machine_id="m") for name in ("alpha", "beta"))
     assert [f.where for f in cards.memory(look(alpha, beta))] == ["alpha/EPYC"]
+
+
+def test_what_our_own_deployment_holds_is_a_note_under_any_name_of_its_machine():
+    alpha, beta = (host(name, cpu(holders=(SERVER,)), machine_id="m") for name in ("alpha", "beta"))
+    (one,) = cards.memory(look(alpha, beta, deployments=(deployment("beta", 99),)))
+    assert (one.level, one.where, one.what[:22]) == ("note", "alpha/EPYC", "deployment demo: 3072 ")
+    (one,) = cards.memory(look(alpha, host("beta"), deployments=(deployment("beta", 99),)))
+    assert one.level == "costs"
 
 
 def test_a_driver_that_names_nobody_is_told_as_unknown_never_as_none():

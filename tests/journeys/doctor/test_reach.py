@@ -14,7 +14,7 @@ from evener.journeys.doctor.seen import HostAnswers, Ports
 from evener.ports import WorkerSeen
 from evener.records.capability import WorkerFound
 from evener.records.rig import Host
-from tests.journeys.doctor.looks import ALPHA, HEALTHY, bad, look, told
+from tests.journeys.doctor.looks import ALPHA, HEALTHY, bad, deployment, look, told
 
 WINDOWS = Host(name="windows", connection="endpoint", endpoints=("10.0.0.3:50052",))
 
@@ -106,3 +106,12 @@ def test_the_port_to_serve_on_must_be_free():
     (one,) = reach.ports(look(serving="127.0.0.1:8080 is taken by python3 (pid 9)"))
     assert (one.level, one.where, one.what) == ("stops", "alpha", "127.0.0.1:8080 is taken by python3 (pid 9)")
     assert list(reach.ports(look())) == []
+
+
+def test_ports_of_our_own_deployment_are_named_by_it():
+    ours = (deployment("beta", 41, listen="127.0.0.1:8080"),)
+    seen = look(ports={"beta": Ports(found=(found(),))}, serving="127.0.0.1:8080 is taken", deployments=ours)
+    assert told(reach.ports(seen)) == [
+        ("note", "beta", "port 50052 is taken by deployment demo: RPC 7.0.0, 1 devices"),
+        ("note", "alpha", "127.0.0.1:8080 serves deployment demo"),
+    ]

@@ -23,7 +23,7 @@ def memory(seen: Seen) -> Iterator[Finding]:
                 check="memory",
                 level="note" if ours else "costs",
                 where=where,
-                what=f"deployment {ours} holds it: {held(holder)}" if ours else held(holder),
+                what=f"deployment {ours}: {held(holder)}" if ours else held(holder),
                 why=None if ours else "a plan has that much less",
                 remedy=None if ours else "stop it, or declare it under `residents` in rig.toml",
             )

@@ -97,6 +97,8 @@ class Seen:
         return answers.health if answers else None
 
     def deployment_of(self, host: str, pid: int | None) -> str | None:
-        """The name of our deployment that a process belongs to."""
-        mine = (d.name for d in self.deployments if any((p.host, p.pid) == (host, pid) for p in d.processes))
+        """The name of our deployment that a process belongs to, on that host under any of its names."""
+        at = self.scan.host(host)
+        machine = {h.name for h in self.scan.hosts if at and at.machine_id and h.machine_id == at.machine_id} | {host}
+        mine = (d.name for d in self.deployments if any(p.pid == pid and p.host in machine for p in d.processes))
         return next(mine, None)
