@@ -9,7 +9,7 @@ import pytest
 
 from evener.plan.cards import find
 from evener.plan.links import UNKNOWN, link_speed
-from evener.plan.placing import Chain, Placed, longest_context, needed, placed, stages
+from evener.plan.placing import Chain, Placed, best_cut, longest_context, needed, placed, stages
 from evener.plan.runs import Load
 from evener.plan.seats import Seat
 from evener.plan.speed import predict
@@ -100,7 +100,7 @@ def test_no_placing_is_predicted_faster_than_the_one_that_is_found(seed, aim):
     ))  # fmt: skip
     needs = min(2, len(one.hosts))
     every = [d for d in every_placing(one.seats, load) if len({s.host.name for s, _ in d.parts}) >= needs]
-    found = placed(one, load)
+    found = best_cut(one, load)
     if not every:
         return
     assert found is not None
@@ -154,3 +154,10 @@ def test_the_longest_context_fits_and_one_step_more_does_not():
     assert found.holds()
     further = Load(weights=load.weights, workload=Workload(users=2, context=context + 256))
     assert needed(further, one.seats[0], 0, 11) > one.seats[0].room_bytes
+
+
+def test_some_of_each_card_stays_free_where_it_can():
+    one = chain(seat("alpha", "RTX 5090", 2 * GIB), seat("alpha", "RTX 5080", 2 * GIB, 1), links={})
+    roomy, full = (Load(weights=weights(blocks=n), workload=Workload(context=1024)) for n in (26, 30))
+    assert placed(one, roomy).load.spare == 0.05
+    assert placed(one, full).load.spare == 0.0

@@ -55,7 +55,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
     return Candidate(
         name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices, host_bytes=host_bytes,
         servers=(server,), workers=workers, predicted=_predicted(chain, done, question),
-        bench=(bench_command(server, done.load.workload),),
+        bench=(bench_command(server, done.load.workload),), marginal=not done.load.spare,
     )  # fmt: skip
 
 
@@ -237,6 +237,7 @@ def built_replicas(copies: Sequence[Copy], load: Load, question: Question) -> Ca
         servers=tuple(server for one in each for server in one.servers),
         workers=(), predicted=_together([one.predicted for one in each]),
         bench=tuple(command for one in each for command in one.bench),
+        marginal=any(one.marginal for one in each),
     )  # fmt: skip
 
 

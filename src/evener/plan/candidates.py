@@ -11,7 +11,7 @@ from evener.plan.placing import Chain, by_memory
 from evener.plan.question import Question
 from evener.plan.runs import Load
 from evener.plan.second_machine import benefits
-from evener.plan.verdict import verdict_for
+from evener.plan.verdict import BY_MEMORY, verdict_for
 from evener.plan.ways_out import ways_out
 from evener.records.plan import Candidate, ModelSummary, Plan, Verdict
 from evener.records.weights import Weights
@@ -79,8 +79,7 @@ def _candidates(question: Question) -> Iterator[Candidate]:
         cluster = built("cluster", "cluster", chains.cluster, load, question)
         yield cluster
         if cluster.predicted is not None:
-            naive = by_memory(chains.cluster, load)
-            yield built_as("cluster-by-memory", "cluster", chains.cluster, naive, question)
+            yield built_as(BY_MEMORY, "cluster", chains.cluster, by_memory(chains.cluster, load), question)
 
 
 def _partly_in_ram(chain: Chain, load: Load, question: Question) -> Iterator[Candidate]:

@@ -22,6 +22,7 @@ from evener.records.speed import LinkSpeed
 
 MOST_DEVICES = 15  # -ts takes no more values
 LONGEST_CONTEXT = 1 << 20
+SPARE = 0.05  # of each card: what estimates of compute buffers and drivers may miss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class Placed:
 
     def holds(self) -> bool:
         """Whether every seat has room for what it is given."""
-        return all(needed(self.load, seat, a, b) <= seat.room_bytes for seat, a, b in self.runs())
+        return all(needed(self.load, seat, a, b) <= self.load.room_bytes(seat) for seat, a, b in self.runs())
 
 
 def needed(load: Load, seat: Seat, start: int, stop: int) -> int:
@@ -70,8 +71,13 @@ def needed(load: Load, seat: Seat, start: int, stop: int) -> int:
 
 
 def placed(chain: Chain, load: Load) -> Placed | None:
-    """The best cut for the workload's aim; without pipeline copies where it fits only so. None when nothing fits."""
-    return _placed(chain, load) or (_placed(chain, replace(load, copies=False)) if load.copies else None)
+    """The best cut for the workload's aim that leaves some of each card free, else the best that fits at all.
+
+    Pipeline copies are given up where it fits only so. None when nothing fits.
+    """
+    tries = [replace(load, spare=SPARE, copies=copies) for copies in (True, False) if load.copies or not copies]
+    tries += [replace(one, spare=0.0) for one in tries]
+    return next((done for one in tries if (done := best_cut(chain, one)) is not None), None)
 
 
 def stages(chain: Chain, done: Placed) -> list[Stage]:
@@ -95,7 +101,8 @@ def by_memory(chain: Chain, load: Load) -> Placed:
     """What a user would write: -ts in proportion to each card's memory, every card in the engine's order."""
     sizes = [float(seat.card.total_bytes or seat.offered_bytes) for seat in chain.seats]
     counts = layers.counts(layers.assign(load.slots, sizes), len(sizes))
-    return Placed(parts=_used(chain.seats, counts), load=load)
+    done = Placed(parts=_used(chain.seats, counts), load=replace(load, spare=SPARE))
+    return done if done.holds() else replace(done, load=load)
 
 
 def longest_context(chain: Chain, load: Load) -> Placed | None:
@@ -112,7 +119,8 @@ def longest_context(chain: Chain, load: Load) -> Placed | None:
     return best
 
 
-def _placed(chain: Chain, load: Load) -> Placed | None:
+def best_cut(chain: Chain, load: Load) -> Placed | None:
+    """The best cut for the workload's aim within the load's rooms; None when nothing fits."""
     aim = load.workload.aim
     if aim == "context" and (longest := longest_context(chain, load)) is not None:
         fitting = Placed(parts=longest.parts, load=load)
@@ -193,7 +201,7 @@ def _rooms(chain: Chain, load: Load) -> list[int]:
         memory.compute_bytes(load.weights, load.workload, devices=count, position=p, copies=load.copies)
         for p in range(count)
     )
-    return [max(0, seat.room_bytes - size) for seat, size in zip(chain.seats, compute, strict=True)]
+    return [max(0, load.room_bytes(seat) - size) for seat, size in zip(chain.seats, compute, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

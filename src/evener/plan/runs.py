@@ -44,7 +44,8 @@ class Load:
     """A model under a workload, as far as cards take it.
 
     Slots before `begin` stay with the CPU, and so do the experts of the first `experts_in_ram` blocks. Without
-    `copies` the engine keeps no pipeline copies of a split's inputs, and prompts do not overlap.
+    `copies` the engine keeps no pipeline copies of a split's inputs, and prompts do not overlap. `spare` is the share
+    of what a card offers that stays free.
     """
 
     weights: Weights
@@ -52,6 +53,7 @@ class Load:
     experts_in_ram: int = 0
     begin: int = 0
     copies: bool = True
+    spare: float = 0.0
     build: Build = CURRENT
     _sums: dict[str, Floats] = field(init=False, default_factory=dict, compare=False, repr=False)
 
@@ -63,6 +65,9 @@ class Load:
     def depth(self) -> int:
         """Tokens that a sequence has seen in the middle of an answer."""
         return min(self.workload.context, self.workload.prompt_tokens + self.workload.output_tokens // 2)
+
+    def room_bytes(self, seat: Seat) -> int:
+        return seat.room_bytes - int(self.spare * seat.offered_bytes)
 
     def part(self, slot: int) -> Part:
         return "rest" if slot < self.experts_in_ram and self.expert_bytes[slot] else "whole"
@@ -128,7 +133,7 @@ class Load:
     def fits(self, seat: Seat) -> Truths:
         """Which runs a seat can hold."""
         held = _sums([a + b for a, b in zip(self.held(seat.card.kind), self.caches, strict=True)])
-        roomy: Truths = _between(held) + self.compute <= seat.room_bytes
+        roomy: Truths = _between(held) + self.compute <= self.room_bytes(seat)
         return roomy & (_starts(self.slots) < _stops(self.slots))
 
     # ---- seconds

@@ -1,13 +1,179 @@
-"""What the machines beyond the first buy. Pure."""
+"""What the machines beyond the first buy, ranked: this model at all, a replica, a second model, context, size, speed.
+
+Pure. Figures are of the same predictions as the candidates'; what cannot be compared has no gain.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from evener.plan.chains import Chains
+from evener.plan.placing import Chain, longest_context, placed
 from evener.plan.question import Question
-from evener.records.plan import Benefit, Candidate
+from evener.plan.runs import Load
+from evener.plan.verdict import best_alone, best_of, figure, too_close
+from evener.plan.words import gib, rate
+from evener.records.plan import Benefit, BenefitKind, Candidate, Objective, Predicted
+from evener.records.weights import Weights
+
+WORTH = 1.05  # less is not worth a machine
+MATCHING: dict[Objective, tuple[BenefitKind, ...]] = {
+    "latency": ("speed",), "crowd": ("replica", "speed"), "prompt": ("speed",), "context": ("context",),
+}  # fmt: skip
 
 
 def benefits(question: Question, candidates: Sequence[Candidate], chains: Chains) -> tuple[Benefit, ...]:
-    return ()
+    """The best first; empty where there is one machine, or nothing fits."""
+    if chains.cluster is None or len(_machines(question, chains.cluster)) < 2:
+        return ()
+    aim = question.workload.aim
+    alone = best_alone(candidates, aim)
+    if alone is None:
+        several = best_of([c for c in candidates if c.kind == "cluster"], aim)
+        return () if several is None else (_at_all(several, question.weights),)
+    first = next(chain for chain in chains.hosts if chain.head == alone.hosts[0])
+    found = [
+        *_replica(candidates, alone),
+        *_second_model(question, first, chains),
+        *_context(question, first, chains.cluster),
+        *_bigger(question, chains),
+        *_speed(candidates, alone, aim),
+    ]
+    ranked = sorted(found, key=lambda b: _rank(b, aim))
+    if any((b.gain or 0) >= WORTH for b in found):
+        return tuple(ranked)
+    why = ranked[0].sentence if ranked else "one machine holds everything that two would"
+    return (Benefit(kind="nothing", sentence=why, layout=alone.name, gain=ranked[0].gain if ranked else None),)
+
+
+def _machines(question: Question, chain: Chain) -> set[str]:
+    seen = ((host, question.scan.host(host)) for host in chain.hosts)
+    return {(one.machine_id if one else None) or host for host, one in seen}
+
+
+def _rank(benefit: Benefit, aim: Objective) -> tuple[bool, bool, float]:
+    gain = benefit.gain or 0.0
+    return gain < WORTH, benefit.kind not in MATCHING[aim], -gain
+
+
+def _at_all(several: Candidate, weights: Weights) -> Benefit:
+    predicted = several.predicted
+    speed = predicted.decode_tokens_per_s if predicted else None
+    words = f", {rate(speed)}{_where(predicted)}" if speed and predicted else ""
+    return Benefit(
+        kind="this model",
+        sentence=f"{weights.name} at all: no machine's cards hold it alone{words}",
+        layout=several.name,
+    )
+
+
+def _replica(candidates: Sequence[Candidate], alone: Candidate) -> Iterator[Benefit]:
+    copies = next((c for c in candidates if c.kind == "replicas" and c.fits), None)
+    mine, theirs = figure(alone, "crowd"), figure(copies, "crowd") if copies else None
+    if copies is None or mine is None or theirs is None:
+        return
+    close = ", too close to call" if too_close(mine, theirs) else ""
+    yield Benefit(
+        kind="replica",
+        sentence=f"a replica: all users together {rate(theirs)} instead of {rate(mine)}{close}",
+        layout=copies.name,
+        gain=theirs.value / mine.value,
+    )
+
+
+def _second_model(question: Question, first: Chain, chains: Chains) -> Iterator[Benefit]:
+    others = [chain for chain in chains.hosts if chain.head != first.head and chain.seats[0].card.kind != "cpu"]
+    room = {chain.head: sum(seat.room_bytes for seat in chain.seats) for chain in others}
+    if not others:
+        return
+    best = max(others, key=lambda chain: room[chain.head])
+    example = _largest(question, lambda w: not _same(w, question.weights) and _fits(best, w, question))
+    words = f", e.g. for {example.name} ({gib(example.file_bytes)})" if example else ""
+    yield Benefit(
+        kind="second model",
+        sentence=f"a second model beside the first: {best.head} has {gib(room[best.head])} on its cards{words}",
+        layout=best.head,
+        gain=2.0,
+    )
+
+
+def _context(question: Question, first: Chain, cluster: Chain) -> Iterator[Benefit]:
+    load = Load(weights=question.weights, workload=question.workload)
+    if load.weights.attention is None:
+        return  # caches measured for one context say nothing of another
+    alone, together = (longest_context(chain, load) for chain in (first, cluster))
+    if alone is None or together is None:
+        return
+    mine, theirs = alone.load.workload.context, together.load.workload.context
+    if theirs > mine:
+        yield Benefit(
+            kind="context",
+            sentence=f"longer context: {theirs} tokens for each of {load.workload.users} instead of {mine}",
+            layout="cluster",
+            gain=theirs / mine,
+        )
+
+
+def _bigger(question: Question, chains: Chains) -> Iterator[Benefit]:
+    cluster = chains.cluster
+    assert cluster is not None
+
+    def only_together(weights: Weights) -> bool:
+        alone = any(_fits(chain, weights, question) for chain in chains.hosts)
+        return not alone and _fits(cluster, weights, question)
+
+    mine = question.weights
+    larger = _largest(question, lambda w: _same(w, mine) and w.file_bytes > mine.file_bytes and only_together(w))
+    larger = larger or _largest(question, lambda w: w.parameters > mine.parameters and only_together(w))
+    if larger is not None:
+        yield Benefit(
+            kind="bigger model",
+            sentence=f"a bigger one: {larger.name} ({gib(larger.file_bytes)}), which fits no machine alone",
+            layout="cluster",
+            gain=larger.file_bytes / mine.file_bytes,
+        )
+
+
+def _speed(candidates: Sequence[Candidate], alone: Candidate, aim: Objective) -> Iterator[Benefit]:
+    cluster = next((c for c in candidates if c.name == "cluster" and c.fits and len(c.hosts) > 1), None)
+    mine, theirs = figure(alone, aim), figure(cluster, aim) if cluster else None
+    if cluster is None or mine is None or theirs is None:
+        return
+    gain = theirs.value / mine.value
+    if too_close(mine, theirs):
+        verdict = f"speed: too close to call, {rate(theirs)} against {rate(mine)} alone"
+    elif gain > 1:
+        verdict = f"speed: {rate(theirs)} instead of {rate(mine)}"
+    else:
+        verdict = f"no speed: {rate(theirs)} against {rate(mine)} alone"
+    yield Benefit(kind="speed", sentence=verdict + _where(cluster.predicted), layout=cluster.name, gain=gain)
+
+
+def _where(predicted: Predicted | None) -> str:
+    """What takes a token's time: the link's share, and the slowest device's."""
+    if predicted is None or not predicted.per_token_ms:
+        return ""
+    whole = sum(share.ms for share in predicted.per_token_ms)
+    link = sum(share.ms for share in predicted.per_token_ms if share.kind == "link")
+    devices: dict[str, float] = {}
+    for share in predicted.per_token_ms:
+        if share.kind != "link":
+            devices[share.where] = devices.get(share.where, 0.0) + share.ms
+    slowest = max(devices, key=lambda where: devices[where])
+    return f"; of a token's {whole:.1f} ms the link takes {link / whole:.0%}, {slowest} {devices[slowest] / whole:.0%}"
+
+
+def _largest(question: Question, good: Callable[[Weights], bool]) -> Weights | None:
+    """The largest of the other models that is good."""
+    return next((w for w in sorted(question.others, key=lambda w: -w.file_bytes) if good(w)), None)
+
+
+def _same(one: Weights, other: Weights) -> bool:
+    """Whether two files are quantisations of one model."""
+    return (one.architecture, one.layers, one.parameters) == (other.architecture, other.layers, other.parameters)
+
+
+def _fits(chain: Chain, weights: Weights, question: Question) -> bool:
+    if weights.attention is None or sum(weights.slot_bytes) > sum(seat.room_bytes for seat in chain.seats):
+        return False
+    return placed(chain, Load(weights=weights, workload=question.workload)) is not None

@@ -153,12 +153,8 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
             continue
         fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
         share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
-        yield f"{candidate.name}: fits{share}{_tight(fullest)}"
+        marginal = "; marginal: with 5 % of each card kept free it would not" if candidate.marginal else ""
+        yield f"{candidate.name}: fits{share}{marginal}"
     trained = weights.context_train
     if trained is not None and workload.context > trained:
         yield f"{workload.context} tokens per user are asked, but the model was trained for {trained}"
-
-
-def _tight(fullest: float | None) -> str:
-    """Estimates of compute buffers and drivers are not finer than this."""
-    return ": marginal, estimates are not finer" if fullest is not None and fullest >= 0.95 else ""

@@ -1,13 +1,85 @@
-"""Changes with which a model would fit. Pure."""
+"""Changes with which a model that fits nowhere would fit, each tried and with its figures. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
+from evener.plan import memory
 from evener.plan.chains import Chains
+from evener.plan.placing import Chain, placed
 from evener.plan.question import Question
-from evener.records.plan import Candidate
+from evener.plan.runs import Load
+from evener.plan.words import gib
+from evener.records.plan import Candidate, Workload
+from evener.records.weights import Weights
 
 
 def ways_out(question: Question, candidates: Sequence[Candidate], chains: Chains) -> tuple[str, ...]:
-    return ()
+    """What would make it fit, the least painful first; empty where memory is not what is missing."""
+    short = [c.short_bytes for c in candidates if c.kind in ("card", "host", "cluster") and c.short_bytes]
+    if not short or not chains.hosts:
+        return ()
+    return (*_changes(question, chains), f"{gib(min(short))} more of card memory")
+
+
+def _changes(question: Question, chains: Chains) -> Iterator[str]:
+    weights, work = question.weights, question.workload
+    closed = weights.attention is not None  # caches measured for one workload say nothing of another
+    small = replace(work, kv_type_k="q8_0", kv_type_v="q8_0")
+    if closed and work.kv_type_k == "f16" and (where := _where(chains, weights, small)):
+        saved = sum(memory.cache_bytes(weights, work)) - sum(memory.cache_bytes(weights, small))
+        yield f"--kv q8_0 takes {gib(saved)} less and fits on {where}"
+    if closed:
+        yield from _fewer(weights, work, chains)
+        if work.kv_type_k == "f16" and not _where(chains, weights, small):
+            yield from (f"--kv q8_0 with {way}" for way in _fewer(weights, small, chains))
+    yield from _smaller(question, chains)
+
+
+def _fewer(weights: Weights, work: Workload, chains: Chains) -> Iterator[str]:
+    """The most context, and the most users, that still fit."""
+
+    def context(steps: int) -> Workload:
+        return replace(work, context=steps * memory.PADDING)
+
+    def users(count: int) -> Workload:
+        return replace(work, users=count, objective=work.aim)
+
+    steps = _most((work.context - 1) // memory.PADDING, lambda n: bool(_where(chains, weights, context(n))))
+    if steps:
+        yield f"--context {steps * memory.PADDING} fits on {_where(chains, weights, context(steps))}"
+    count = _most(work.users - 1, lambda n: bool(_where(chains, weights, users(n))))
+    if count:
+        yield f"--users {count} fits on {_where(chains, weights, users(count))}"
+
+
+def _smaller(question: Question, chains: Chains) -> Iterator[str]:
+    """The largest smaller quantisation that fits as asked."""
+    mine = question.weights
+    same = [
+        w for w in question.others
+        if (w.architecture, w.layers, w.parameters) == (mine.architecture, mine.layers, mine.parameters)
+        and w.file_bytes < mine.file_bytes
+    ]  # fmt: skip
+    for smaller in sorted(same, key=lambda w: -w.file_bytes):
+        if where := _where(chains, smaller, question.workload):
+            yield f"{smaller.quantisation} ({gib(smaller.file_bytes)}) fits on {where}"
+            return
+
+
+def _where(chains: Chains, weights: Weights, work: Workload) -> str | None:
+    """The first host that would hold it, else the cluster."""
+    every: list[tuple[str, Chain]] = [(chain.head, chain) for chain in chains.hosts]
+    every += [("the cluster", chains.cluster)] if chains.cluster else []
+    load = Load(weights=weights, workload=work)
+    return next((name for name, chain in every if placed(chain, load) is not None), None)
+
+
+def _most(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number from 1 on that fits, 0 when none does: less always fits too."""
+    low, high = 0, max(0, most)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

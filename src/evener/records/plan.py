@@ -132,7 +132,8 @@ class Predicted:
 class Candidate:
     """One possible plan. `short_bytes` is what is missing on the shortest device, 0 when it fits.
 
-    `bench` is the same placement for llama-bench, where it can be said there.
+    `bench` is the same placement for llama-bench. `marginal`: it fits only if less than 5 % of a card stays free, which
+    is finer than estimates are.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Candidate:
     predicted: Predicted | None = None
     why_not: str | None = None  # one line, when it does not fit
     bench: tuple[Command, ...] = ()
+    marginal: bool = False
 
     @property
     def one_server(self) -> bool:
