@@ -129,8 +129,11 @@ def bed(
             run("ip", "netns", "add", namespace)
             namespaces.append(namespace)
             share = cpus[index] if index < len(cpus) else None
-            group = _cpu_group(namespace, share) if share else None
-            groups += [group] if group else []
+            group = CPU / namespace if share else None
+            if group and share:
+                group.mkdir()
+                groups.append(group)
+                _limit(group, share)
             home = folder / NAMES[index] / "home"
             _account(namespace, home, login)
             within = [*_into(group), "ip", "netns", "exec", namespace, *_without(hide)]
@@ -182,12 +185,9 @@ def _account(namespace: str, home: Path, login: str) -> None:
     (folder / "passwd").write_text("\n".join([f"root:x:0:0:root:{home}:{login}", *others]) + "\n")
 
 
-def _cpu_group(name: str, share: float) -> Path:
-    group = CPU / name
-    group.mkdir()
+def _limit(group: Path, share: float) -> None:
     (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
     (group / "cpu.cfs_quota_us").write_text(str(int(PERIOD_US * share)))
-    return group
 
 
 def _remove(namespace: str) -> None:
