@@ -71,7 +71,7 @@ def test_scan_init_into_a_folder_that_is_not_there_is_an_error(here: Path) -> No
 
 def test_the_json_of_a_scan_has_its_documented_keys(here: Path) -> None:
     scanned = json.loads(evener("scan", "--json").stdout)
-    assert set(scanned) == {"taken_at", "hosts", "devices", "links"}
+    assert set(scanned) == {"taken_at", "hosts", "devices", "links", "speeds"}
     assert {"name", "machine_id", "cards", "engine", "fault", "cores", "threads"} <= set(scanned["hosts"][0])
     assert {"position", "name", "host", "card_id", "endpoint", "worker_device"} == set(scanned["devices"][0]) - {
         "description"

@@ -11,6 +11,8 @@ from evener.edges import measured
 from evener.errors import HostError
 from evener.records.card import Card, Pasted
 from evener.records.link import LinkMeasured, Measured
+from evener.records.plan import Value
+from evener.records.speed import CardMeasured, DeviceSpeed
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 LINK = LinkMeasured(
@@ -54,3 +56,23 @@ def test_a_state_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> No
     (tmp_path / "measured").write_text("a file in the way")
     with pytest.raises(HostError, match=r"5gbe\.json: cannot be written"):
         measured.save_link(LINK)
+
+
+def test_cards_of_one_host_are_kept_apart_whatever_their_ids_hold() -> None:
+    rate = Value(value=2.0, low=1.0, high=3.0)
+    first, second = (
+        CardMeasured(
+            host="alpha",
+            card=card,
+            card_name="RTX 5090",
+            machine_id="m",
+            threads=None,
+            build=11434,
+            speed=DeviceSpeed(source="measured: llama-bench", taken_at=NOON, n=10, weights_bytes_per_s=rate),
+            rows=(),
+        )
+        for card in ("00000000:01:00.0", "GPU/1")
+    )
+    for one in (first, second):
+        measured.save_card(one)
+    assert measured.cards([("alpha", "GPU/1"), ("alpha", "00000000:01:00.0"), ("beta", "cpu")]) == (second, first)

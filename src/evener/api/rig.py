@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from evener import config, files, state
 from evener.api import engines
 from evener.dialects import proc_net
+from evener.dialects.ssh_tunnel import LOOPBACK
 from evener.edges import deployments, measured
 from evener.edges.local_shell import LocalShell
 from evener.edges.rpc_probe import RpcProbe
@@ -21,11 +23,13 @@ from evener.edges.ssh_shell import SshShell
 from evener.engine import capability
 from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError, HostUnreachable
 from evener.launch.bring_up import foreign_endpoints
+from evener.plan.commands import tunnelled
 from evener.ports import Shell
 from evener.records import rig as records
 from evener.records.card import EngineSeen, Scan
 from evener.records.deployment import Deployment
 from evener.records.link import LinkMeasured
+from evener.records.speed import CardMeasured
 from evener.scan.endpoints import Visited, visit
 from evener.scan.first_rig import first_rig
 from evener.scan.paths import ends
@@ -68,7 +72,8 @@ class Rig:
             links=self.measured_links(),
             out_of_reach={name: _in_one_line(name, error) for name, error in self.out_of_reach().items()},
         )
-        return await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s, known=known)
+        seen = await take(self.record, self._doors, now=datetime.now(UTC), within_s=within_s, known=known)
+        return replace(seen, speeds=measured_speeds(seen))
 
     async def _knock(self, host: records.Host, within_s: float) -> None:
         """Leave a door to `host`, or the reason why there is none."""
@@ -119,6 +124,15 @@ class Rig:
                 free[host.name] = ports[0]
         return free
 
+    async def tunnel_ports(self) -> dict[str, int]:
+        """For each host behind a tunnel a free port on this machine's loopback, from the end of the head's range.
+
+        The head's own worker, if it has one, takes the first.
+        """
+        behind = tunnelled(self.record, self.record.head)
+        free = await self.ports_free_on(replace(self.record.head, address=LOOPBACK)) if behind else []
+        return dict(zip(behind, reversed(free[1:]), strict=False))
+
     async def ports_free_on(self, host: records.Host) -> list[int]:
         """The ports of `host`'s range that nobody listens on, as far as it can be asked."""
         shell = self._shells.get(host.name)
@@ -130,6 +144,13 @@ class Rig:
     def deployments(self) -> tuple[Deployment, ...]:
         """What is running now: deployments whose supervisor lives."""
         return tuple(d for d in deployments.everything() if deployments.is_alive(d))
+
+
+def measured_speeds(scan: Scan) -> tuple[CardMeasured, ...]:
+    """The last measurement of each card that is still in the machine where it was measured."""
+    machines = {seen.name: seen.machine_id for seen in scan.hosts}
+    known = measured.cards((seen.name, card.id) for seen in scan.hosts for card in seen.cards)
+    return tuple(card for card in known if card.machine_id == machines[card.host])
 
 
 async def heard_on(shell: Shell) -> frozenset[tuple[str, int]]:

@@ -63,6 +63,9 @@ def plan(
         bool,
         typer.Option("--exact", help="Have the engine's dry run confirm every candidate, not only the chosen one."),
     ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure the rig's cards and links again first. It stops nothing that runs.")
+    ] = False,
     commands: Annotated[bool, typer.Option("--commands", help="Print the command lines too.")] = False,
     check: Annotated[
         str | None,
@@ -92,6 +95,8 @@ def plan(
         "link": link, "without": tuple(without or ()), "add": tuple(add or ()), "instead": instead,
     }  # fmt: skip
     asked, world = Asked(**given, kv=kv, unified=unified), what_if.opened_rig(rig, kwh_price=kwh_price)
+    if fresh:
+        measure_again(world)
     prices, axes = price or [], read_axes(sweep or [])
     if model is not None and not (axes or grid or quant == what_if.ANY):
         made = run_async(what_if.plan(world, model, asked, changes=_shown(given), prices=prices, every=exact))
@@ -107,6 +112,15 @@ def plan(
     else:
         what_if_view.show(many)
     raise typer.Exit(0 if any(point.choice for point in many.points) else 1)
+
+
+def measure_again(rig: Rig) -> None:
+    """Cards, and the links that the rig file names."""
+    from evener.cli.scan import measure_cards, measure_links
+
+    measure_cards(rig, [], yes=False)
+    if rig.record.links:
+        measure_links(rig)
 
 
 async def _many(

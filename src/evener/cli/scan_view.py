@@ -14,6 +14,7 @@ from evener.cli.console import gib
 from evener.cli.link_view import link_lines
 from evener.cli.words import age, count
 from evener.records.card import Card, Device, Holder, HostSeen, Scan
+from evener.records.plan import Value
 from evener.records.rig import Rig
 
 NARROW = 100
@@ -30,7 +31,7 @@ def scan_view(rig: Rig, scan: Scan, *, width: int) -> Group:
             _host_line(host, rig, scan),
             *(_indented(Text(line, style="dim")) for line in _host_details(host)),
         ]
-        parts += [_indented(part) for card in host.cards for part in _card(card, scan, width=width)]
+        parts += [_indented(part) for card in host.cards for part in _card(card, host.name, scan, width=width)]
         if host.fault:
             parts.append(_indented(Text(f"! {host.fault}", style="yellow")))
     return Group(*parts, "", LEGEND, "", order_view(rig, scan), *link_lines(rig, scan))
@@ -108,7 +109,7 @@ def _host_details(host: HostSeen) -> Iterator[str]:
         yield "no engine (evener engine install)"
 
 
-def _card(card: Card, scan: Scan, *, width: int) -> Iterator[RenderableType]:
+def _card(card: Card, host: str, scan: Scan, *, width: int) -> Iterator[RenderableType]:
     cells = 16 if width < NARROW else 32
     row = Table.grid(padding=(0, 2, 0, 0))
     row.add_column(no_wrap=True, overflow="ellipsis", width=max(12, width - cells - 32))
@@ -124,6 +125,7 @@ def _card(card: Card, scan: Scan, *, width: int) -> Iterator[RenderableType]:
         yield _indented(Text(" · ".join(facts), style="dim"))
     if card.note:
         yield _indented(Text(card.note, style="dim"))
+    yield from (_indented(Text(line, style="dim")) for line in _speed(card, host, scan))
     yield from (_indented(line) for line in _holders(card))
 
 
@@ -170,6 +172,34 @@ def _card_facts(card: Card) -> Iterator[str]:
         yield f"limit {asked:.0f} W"
     if card.drives_display:
         yield "drives a display"
+
+
+def _speed(card: Card, host: str, scan: Scan) -> Iterator[str]:
+    """What llama-bench measured on it: how fast it reads weights and multiplies, and how long ago."""
+    for known in scan.speeds:
+        if (known.host, known.card) != (host, card.id):
+            continue
+        rate, flop = known.speed.weights_bytes_per_s, known.speed.flop_per_s
+        figures = [
+            rate and f"reads weights at {_scaled(rate, 1e9)} GB/s",
+            flop and f"multiplies at {_scaled(flop, 1e9)} Gop/s",
+        ]
+        threads = f"{count(known.threads, 'thread')}, " if known.threads else ""
+        then = known.speed.taken_at
+        ago = "" if then is None else f", measured {age((scan.taken_at - then).total_seconds())} ago"
+        build = f"b{known.build}" if known.build else "unknown build"
+        said = " · ".join(figure for figure in figures if figure)
+        yield f"{said} ({threads}n={known.speed.n}, {build}){ago}"
+
+
+def _scaled(figure: Value, unit: float) -> str:
+    """ "12.3 (11.9-12.7)"."""
+    value, low, high = (_digits(part / unit) for part in (figure.value, figure.low, figure.high))
+    return f"{value} ({low}-{high})"
+
+
+def _digits(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:.3g}"
 
 
 def _holders(card: Card) -> Iterator[RenderableType]:

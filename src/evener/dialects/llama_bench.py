@@ -1,4 +1,4 @@
-"""Read what `llama-bench -o json` prints. Pure; knows its columns, not what they mean for a plan."""
+"""What we ask llama-bench, and what its `-o json` prints. Pure; knows columns, not what they mean for a plan."""
 
 from __future__ import annotations
 
@@ -10,6 +10,23 @@ from typing import Any
 
 from evener.errors import EngineError
 from evener.records.speed import BenchRow
+
+
+def measure_argv(
+    binary: str, model: str, *, device: str, threads: int | None, prompt: int, output: int, repetitions: int
+) -> tuple[str, ...]:
+    """llama-bench's argv for one model, whole, on one device: a prompt, then `output` tokens one by one.
+
+    `device` is the engine's name on that host; "CPU" has none there. Flash attention is on, as in every plan.
+    """
+    on_cpu = device == "CPU"
+    return (
+        binary,
+        "-m", model,
+        *(("-dev", "none", "-ngl", "0") if on_cpu else ("-dev", device, "-ngl", "999")),
+        *(("-t", str(threads)) if threads else ()),
+        "-fa", "on", "-p", str(prompt), "-n", str(output), "-r", str(repetitions), "-o", "json",
+    )  # fmt: skip
 
 
 def rows(text: str, *, source: str = "llama-bench") -> tuple[BenchRow, ...]:

@@ -1,4 +1,4 @@
-"""What was measured or pasted about a rig, kept in the state folder: one JSON file per link and per host.
+"""What was measured or pasted about a rig, kept in the state folder: a JSON file per link, card and host.
 
 Whether it still holds (same addresses, same host) is for the reader to judge; each record says when it was taken.
 """
@@ -6,6 +6,7 @@ Whether it still holds (same addresses, same host) is for the reader to judge; e
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -14,9 +15,10 @@ from evener.codec import from_json, to_json
 from evener.errors import HostError, RunUnreadable
 from evener.records.card import Pasted
 from evener.records.link import LinkMeasured
+from evener.records.speed import CardMeasured
 from evener.state import state_folder
 
-T = TypeVar("T", LinkMeasured, Pasted)
+T = TypeVar("T", LinkMeasured, Pasted, CardMeasured)
 
 
 def folder() -> Path:
@@ -44,6 +46,21 @@ def pasted(hosts: Iterable[str]) -> dict[str, Pasted]:
     return {host: one for host, one in found.items() if one is not None}
 
 
+def save_card(card: CardMeasured) -> Path:
+    """Replace what was known of the card."""
+    return _save(_card_path(card.host, card.card), card)
+
+
+def cards(wanted: Iterable[tuple[str, str]]) -> tuple[CardMeasured, ...]:
+    """What is known of each (host, card id); one that was never measured is left out."""
+    found = (_load(CardMeasured, _card_path(host, card)) for host, card in wanted)
+    return tuple(card for card in found if card is not None)
+
+
+def _card_path(host: str, card: str) -> Path:
+    return folder() / "cards" / f"{host}~{re.sub(r'[^A-Za-z0-9._-]', '_', card)}.json"
+
+
 def _link_path(name: str, hosts: tuple[str, str]) -> Path:
     return folder() / "links" / f"{'~'.join((*sorted(hosts), name))}.json"
 
@@ -52,7 +69,7 @@ def _pasted_path(host: str) -> Path:
     return folder() / "pasted" / f"{host}.json"
 
 
-def _save(path: Path, record: LinkMeasured | Pasted) -> Path:
+def _save(path: Path, record: LinkMeasured | Pasted | CardMeasured) -> Path:
     fresh = path.with_suffix(f".{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -82,17 +82,17 @@ def cable(a: str, b: str, rig: Rig, scan: Scan) -> LinkSpeed:
 
     Of several cables it is the one that leads to the host's own address, where RPC goes.
     """
-    one, other = scan.host(a), scan.host(b)
-    if a == b or (one and other and one.machine_id and one.machine_id == other.machine_id):
-        return links.PRESETS["loopback"]
     between = [link for link in rig.links if set(link.between) == {a, b}]
     far = rig.host(b)
     address = far.address if far else None
     usual = [link for link in between if dict(link.addresses).get(b, address) == address]
     chosen = next(iter(usual or between), None)
-    if chosen is None:
-        return links.UNKNOWN
-    return links.link_speed(chosen, next((m for m in scan.links if m.name == chosen.name), None))
+    known = None if chosen is None else next((m for m in scan.links if m.name == chosen.name), None)
+    one, other = scan.host(a), scan.host(b)
+    # A link that was measured says more than that both names are one machine's: containers have cables too.
+    if known is None and (a == b or (one and other and one.machine_id and one.machine_id == other.machine_id)):
+        return links.PRESETS["loopback"]
+    return links.UNKNOWN if chosen is None else links.link_speed(chosen, known)
 
 
 def _gpu_seat(host: Host, card: Card, seen: HostSeen, speed: DeviceSpeed | None) -> Seat:
@@ -101,16 +101,24 @@ def _gpu_seat(host: Host, card: Card, seen: HostSeen, speed: DeviceSpeed | None)
 
 
 def _cpu_seat(host: Host, card: Card, seen: HostSeen, scan: Scan, speed: DeviceSpeed | None) -> Seat:
-    """Hosts on one machine share its memory, and its cores: more threads than cores wait for each other in loops."""
-    sharing = sum(h.machine_id == seen.machine_id for h in scan.hosts) if seen.machine_id else 1
-    memory = (seen.memory_available_bytes or card.free_bytes or 0) // sharing
+    memory = (seen.memory_available_bytes or card.free_bytes or 0) // _sharing(seen, scan)
     return Seat(
         host=host,
         card=card,
         offered_bytes=min(card.offered_bytes or 0, memory),
-        threads=None if seen.cores is None else max(1, seen.cores // sharing),
+        threads=cpu_threads(seen, scan),
         speed=speed,
     )
+
+
+def cpu_threads(seen: HostSeen, scan: Scan) -> int | None:
+    """Threads for a host's CPU: its cores, since more wait for each other in loops. None where nobody counted them."""
+    return None if seen.cores is None else max(1, seen.cores // _sharing(seen, scan))
+
+
+def _sharing(seen: HostSeen, scan: Scan) -> int:
+    """How many hosts of the rig are that machine: they share its memory and its cores."""
+    return sum(h.machine_id == seen.machine_id for h in scan.hosts) if seen.machine_id else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

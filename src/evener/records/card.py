@@ -8,6 +8,7 @@ from typing import Literal
 
 from evener.records.capability import EngineDevice
 from evener.records.link import LinkMeasured
+from evener.records.speed import CardMeasured
 
 CardKind = Literal["cuda", "rocm", "metal", "vulkan", "sycl", "cpu", "unknown"]
 HolderKind = Literal["process", "resident", "unattributed"]
@@ -130,13 +131,15 @@ class HostSeen:
 class Scan:
     """The rig as it is. `devices` is the order the engine uses when nobody says otherwise.
 
-    `links` holds the last measurement of each named link, each with its own `taken_at`.
+    `links` holds the last measurement of each named link, each with its own `taken_at`; `speeds` that of each card
+    which is still where it was measured.
     """
 
     taken_at: datetime
     hosts: tuple[HostSeen, ...]
     devices: tuple[Device, ...]
     links: tuple[LinkMeasured, ...] = ()
+    speeds: tuple[CardMeasured, ...] = ()
 
     def host(self, name: str) -> HostSeen | None:
         return next((h for h in self.hosts if h.name == name), None)

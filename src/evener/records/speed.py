@@ -42,22 +42,43 @@ class LinkSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchRow:
-    """One row of llama-bench: a prompt of `prompt_tokens`, or `output_tokens` one by one, after `depth` tokens."""
+    """One row of llama-bench: how fast one test was, and what ran it.
+
+    A test is a prompt of `prompt_tokens`, or `output_tokens` one by one, after `depth` tokens.
+    """
 
     model: str  # the file's name
     model_bytes: int  # all tensors
-    model_parameters: int
+    model_parameters: int  # all of them
     devices: str  # as the engine names them, "auto" when nobody said
-    threads: int
-    ubatch: int
+    threads: int  # of the CPU
+    ubatch: int  # the most tokens of a prompt in one graph
     kv_type_k: str
     kv_type_v: str
     prompt_tokens: int
     output_tokens: int
     depth: int
     tokens_per_s: tuple[float, ...]  # one per repetition
-    taken_at: datetime | None
-    build: int | None
-    backends: str
-    cpu: str
-    gpu: str
+    taken_at: datetime | None  # when it began
+    build: int | None  # of the engine
+    backends: str  # what it was built for
+    cpu: str  # the processor's name
+    gpu: str  # the graphics cards' names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardMeasured:
+    """What llama-bench measured on one card, alone, and what follows for its speed.
+
+    It holds while the card is in the same machine, and a CPU is used with as many threads. `rows` keep every
+    repetition; `speed.taken_at` says when.
+    """
+
+    host: str
+    card: str  # the card's id
+    card_name: str
+    machine_id: str | None  # the machine it was in
+    threads: int | None  # of a CPU; None for a GPU
+    build: int | None  # of the engine
+    speed: DeviceSpeed  # what follows from the rows
+    rows: tuple[BenchRow, ...]
