@@ -96,6 +96,11 @@ async def opened(name: str) -> Opened:
     return replace(read, called=found.called)
 
 
+async def alternatives() -> tuple[Weights, ...]:
+    """The catalogue's models in quantisations a step of bits apart, for a plan that looks around."""
+    return await asyncio.to_thread(skeletons.in_steps)
+
+
 async def catalogue() -> tuple[CatalogueEntry, ...]:
     """Models whose headers are shipped, the smallest first."""
     return await asyncio.to_thread(lambda: tuple(map(skeletons.entry, skeletons.everything())))

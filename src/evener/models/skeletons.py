@@ -22,7 +22,7 @@ from evener.errors import ModelMissing
 from evener.models.facts import parameters
 from evener.models.parts import Opened
 from evener.models.ranges import numbers
-from evener.records.weights import Tensor
+from evener.records.weights import Tensor, Weights
 
 FOLDER = Path(__file__).parent / "catalogue"
 ALIGNMENT = 32
@@ -164,6 +164,16 @@ def everything() -> tuple[Skeleton, ...]:
     return tuple(
         sorted(map(_read, FOLDER.glob("*.json")), key=lambda s: parameters(s.header(s.quantisations[-1]).tensors))
     )
+
+
+STEPS = ("Q8_0", "Q6_K", "Q4_K_M", "Q3_K_M", "MXFP4")
+
+
+@cache
+def in_steps() -> tuple[Weights, ...]:
+    """Every model in quantisations a step of bits apart, as if its header had been read."""
+    every = ((skeleton, quant) for skeleton in everything() for quant in STEPS if quant in skeleton.quantisations)
+    return tuple(skeleton.opened(quant).weights() for skeleton, quant in every)
 
 
 def names() -> tuple[str, ...]:

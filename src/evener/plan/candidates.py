@@ -19,25 +19,31 @@ from evener.records.weights import Weights
 __all__ = ["Question", "judged", "make_plan"]
 
 
-def make_plan(question: Question, *, layout: str = "auto") -> Plan:
+def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) -> Plan:
     """All candidates and the verdict for `layout`.
 
     Each card, each host, experts in RAM or some layers there, replicas, and the cluster. `layout` is "auto", a host's
     name, "cluster", or any candidate's name. Raises NameUnknown for any other, and ModelError where the model's cache
-    is not known.
+    is not known. Without `advice` neither what the second machine buys nor the ways out are looked for.
     """
     candidates = tuple(_candidates(question))
     return Plan(
         model=_summary(question.weights),
         workload=question.workload,
-        verdict=judged(question, candidates, layout=layout),
+        verdict=judged(question, candidates, layout=layout, advice=advice),
         candidates=candidates,
     )
 
 
-def judged(question: Question, candidates: Sequence[Candidate], *, layout: str = "auto") -> Verdict:
+def judged(
+    question: Question, candidates: Sequence[Candidate], *, layout: str = "auto", advice: bool = True
+) -> Verdict:
     """The verdict over `candidates`, which may have been confirmed meanwhile."""
-    verdict = verdict_for(candidates, question.weights, question.workload, layout)
+    verdict = verdict_for(
+        candidates, question.weights, question.workload, layout, one_server=question.one_server
+    )  # fmt: skip
+    if not advice:
+        return verdict
     chains = chains_of(question)
     return replace(
         verdict,

@@ -19,6 +19,7 @@ class Question:
 
     `measured` holds what was measured of cards, by host and card id. `others` are models that could be asked about
     instead, e.g. of the catalogue: for what another machine would buy, and for a smaller one where nothing fits.
+    `one_server`: no layout that needs several servers is taken.
     """
 
     rig: Rig
@@ -28,3 +29,4 @@ class Question:
     tools: Tools
     measured: Speeds = field(default_factory=dict)
     others: Sequence[Weights] = ()
+    one_server: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evener.errors import NameUnknown
+from evener.errors import ConfigurationError, NameUnknown
 from evener.plan.words import gib, rate
 from evener.records.plan import Candidate, Objective, Value, Verdict, Workload
 from evener.records.weights import Weights
@@ -18,11 +18,21 @@ BY_MEMORY = "cluster-by-memory"  # what a user would write: shown, never taken
 _RULE = ("card", "host", "cluster", "experts-in-ram", "partial-offload")
 
 
-def verdict_for(candidates: Sequence[Candidate], weights: Weights, workload: Workload, layout: str = "auto") -> Verdict:
-    """The verdict for what was asked. Raises NameUnknown for a layout that is none."""
+def verdict_for(
+    candidates: Sequence[Candidate],
+    weights: Weights,
+    workload: Workload,
+    layout: str = "auto",
+    *,
+    one_server: bool = False,
+) -> Verdict:
+    """The verdict for what was asked; `one_server` takes nothing that needs several.
+
+    Raises NameUnknown for a layout that is none, ConfigurationError for one that needs more than one server.
+    """
     reasons = tuple(_reasons(candidates, weights, workload))
     if layout == "auto":
-        chosen = best_of(candidates, workload.aim)
+        chosen = best_of(candidates, workload.aim, one_server=one_server)
         if chosen is None:
             return Verdict(choice=None, kind="none", sentence=_nowhere(candidates, weights), reasons=reasons)
         sentence = _sentence(chosen, weights, workload.aim) + _against(chosen, candidates, workload.aim)
@@ -31,6 +41,8 @@ def verdict_for(candidates: Sequence[Candidate], weights: Weights, workload: Wor
     if asked is None:
         known = ", ".join(["auto", *(c.name for c in candidates)])
         raise NameUnknown(f"--layout {layout}: no such layout", hint=f"one of: {known}")
+    if one_server and asked.fits and not asked.one_server:
+        raise ConfigurationError(f"--layout {layout}: evener serve will run {layout}", hint="evener up runs one server")
     return Verdict(
         choice=asked.name if asked.fits else None,
         kind=asked.kind if asked.fits else "none",
