@@ -11,6 +11,8 @@ import pytest
 from tests.cluster.bed import run
 from tests.cluster.test_cases import WORKER
 
+SILENT = "no answer to a connection within 1.5 s"
+
 pytestmark = [pytest.mark.cluster, pytest.mark.engine]
 
 
@@ -48,7 +50,7 @@ def test_quiet_says_only_what_is_not_fine(rig):
 
 
 def test_a_port_that_answers_nothing_is_filtered(rig, beta):
-    """No packet filter in this kernel: beta answers from its own loopback instead, so that nothing comes back."""
+    """No packet filter in this kernel: a route that swallows beta's answers stands for one."""
     run("ip", "netns", "exec", beta.namespace, "ip", "route", "replace", "table", "77", "blackhole", "default")
     rule = ["ipproto", "tcp", "sport", f"{rig.first}-{rig.first + 2}", "table", "77", "pref", "5"]
     run("ip", "-n", beta.namespace, "rule", "add", *rule)
@@ -57,7 +59,20 @@ def test_a_port_that_answers_nothing_is_filtered(rig, beta):
     finally:
         run("ip", "-n", beta.namespace, "rule", "del", *rule)
     assert stops(found) == [("beta", "firewall")]
-    assert f"alpha gets no answer from {beta.address} on any of ports {rig.first}-{rig.first + 2}" in found[0][3]
+    ports = f"{rig.first}-{rig.first + 2}"
+    assert found[0][3] == f"alpha cannot connect to {beta.address} on any of ports {ports}: {SILENT}"
+
+
+def test_a_port_that_is_forbidden_in_a_routers_name_is_filtered_too(rig, beta):
+    """As firewalld does it: the answer is that there is no way."""
+    rule = ["to", beta.address, "ipproto", "tcp", "dport", f"{rig.first}-{rig.first + 2}", "pref", "5"]
+    run("ip", "rule", "add", *rule, "unreachable")
+    try:
+        found = doctor(rig, code=1)
+    finally:
+        run("ip", "rule", "del", *rule)
+    assert stops(found) == [("beta", "firewall")]
+    assert found[0][3].endswith(": Network is unreachable")
 
 
 def test_a_host_that_is_down_costs_no_more_than_its_connect_timeout(rig, beta):

@@ -43,27 +43,29 @@ def endpoints(seen: Seen) -> Iterator[Finding]:
 
 
 def firewall(seen: Seen) -> Iterator[Finding]:
-    """A closed port refuses at once; one that says nothing at all is filtered, and a worker behind it would be too."""
+    """A closed port refuses at once. One that says nothing, or that there is no way to it, is filtered: firewalls drop
+    packets or answer so in a router's name; and a worker behind it could not be reached either."""
     for host, _ in seen.asked():
         tried = seen.ports[host.name].tried if host.name in seen.ports else {}
-        silent = [port for port, error in tried.items() if isinstance(error, EndpointTimedOut)]
-        if silent:
-            yield _filtered(seen, host, silent, of=len(tried))
+        shut = {port: error for port, error in tried.items() if isinstance(error, EndpointTimedOut)}
+        if shut:
+            yield _filtered(seen, host, shut, of=len(tried))
         elif any(isinstance(error, EndpointRefused) for error in tried.values()):
             what = f"ports {_range(host)} can be reached from {seen.rig.head.name}"
             yield Finding(check="firewall", level="fine", where=host.name, what=what)
 
 
-def _filtered(seen: Seen, host: Host, silent: list[int], *, of: int) -> Finding:
-    head = seen.rig.head
-    which = f"any of ports {_range(host)}" if len(silent) == of else f"port {', '.join(map(str, silent))}"
+def _filtered(seen: Seen, host: Host, shut: dict[int, EndpointTimedOut], *, of: int) -> Finding:
+    head, (first, error) = seen.rig.head, next(iter(shut.items()))
+    which = f"any of ports {_range(host)}" if len(shut) == of else f"port {', '.join(map(str, shut))}"
+    said = error.message.removeprefix(f"{host.address}:{first}: ")
     source = f"from {head.address} " if head.address else ""
     return Finding(
         check="firewall",
         level="stops",
         where=host.name,
-        what=f"{head.name} gets no answer from {host.address} on {which}, not even a refusal",
-        why="a firewall drops the packets, or that address is not on the cable",
+        what=f"{head.name} cannot connect to {host.address} on {which}: {said}",
+        why="a firewall keeps it out, or that address is not on the cable",
         remedy=f"let TCP {_range(host)} in on {host.name}, e.g. "
         f"sudo ufw allow {source}{'to any ' if source else ''}port {host.ports[0]}:{host.ports[1]} proto tcp",
     )  # fmt: skip
