@@ -155,8 +155,14 @@ def test_another_price_of_energy_replaces_the_rigs() -> None:
 
 
 def test_nothing_that_fits_is_a_no() -> None:
-    assert evener(QWEN, "--instead", "RTX 5060 Ti 8GB", "--json") == 1
-    assert evener(QWEN, "--sweep", "instead=RTX 5060 Ti 8GB;GTX 1660", "--json") == 1
+    small = ("--layout", "instead")
+    assert evener(QWEN, "--instead", "RTX 5060 Ti 8GB", "--json", *small) == 1
+    assert evener(QWEN, "--sweep", "instead=RTX 5060 Ti 8GB;GTX 1660", "--json", *small) == 1
+
+
+def test_what_needs_main_memory_does_not_count_as_one_machine() -> None:
+    (row,) = answer(QWEN, "--sweep", "instead=RTX 5060 Ti 8GB")["points"]
+    assert row["answer"] == "with main memory"
 
 
 def test_the_ram_that_nobody_knows_is_said_to_be_unchecked() -> None:

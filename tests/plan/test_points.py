@@ -27,6 +27,12 @@ MODEL = ModelSummary(
 )  # fmt: skip
 
 
+SCAN = rigs.scan(
+    rigs.seen("alpha", rigs.card("RTX 5090", 100, id="GPU-1"), rigs.cpu(5000)),
+    rigs.seen("beta", rigs.card("RTX 5080", 60, id="GPU-2"), rigs.card("old", 900, id="GPU-3", excluded=True)),
+)
+
+
 def candidate(
     *,
     name: str = "alpha",
@@ -53,7 +59,7 @@ def plan(*candidates: Candidate) -> Plan:
 
 
 def row(made: Plan) -> Point:
-    return points.point(made, rig=Rig(hosts=()), prices={}, changes={"kv": "f16"})
+    return points.point(made, rig=Rig(hosts=()), scan=SCAN, prices={}, changes={"kv": "f16"})
 
 
 def test_a_row_says_where_how_full_and_how_fast() -> None:
@@ -63,8 +69,8 @@ def test_a_row_says_where_how_full_and_how_fast() -> None:
 
 
 def test_what_leaves_no_room_for_an_error_is_tight() -> None:
-    assert row(plan(candidate(takes=95))).tight
-    assert not row(plan(candidate(takes=94))).tight
+    assert row(plan(replace(candidate(), marginal=True))).tight
+    assert not row(plan(candidate())).tight
 
 
 def test_two_hosts_are_several_machines() -> None:
@@ -93,10 +99,44 @@ def test_of_the_quantisations_the_largest_on_one_machine_is_taken() -> None:
     assert points.best_of([sized("no", 9)]) is None
 
 
-def test_one_machine_goes_before_several_and_then_the_faster_goes_first() -> None:
+def test_what_is_quick_enough_goes_first_then_one_machine_then_more_parameters() -> None:
+    def model(name: str, answer: Answer, *, quick: bool | None = True, parameters: int = 5) -> Point:
+        return replace(sized(answer, 1, model=name), quick=quick, parameters=parameters)
+
     rows = [
-        sized("no", 1, model="d"), sized("several machines", 1, rate=90, model="c"),
-        sized("one machine", 1, rate=20, model="b"), sized("one machine", 1, rate=40, model="a"),
-        sized("one machine", 1, model="unknown"),
+        model("f", "no", quick=None), model("e", "one machine", quick=False), model("d", "with main memory"),
+        model("c", "several machines", parameters=99), model("b", "one machine"),
+        model("a", "one machine", parameters=9),
     ]  # fmt: skip
-    assert [one.model for one in points.ranked(rows)] == ["a", "b", "unknown", "c", "d"]
+    assert [one.model for one in points.ranked(rows)] == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_what_several_machines_make_faster_still_fits_one() -> None:
+    faster = candidate(name="replicas", kind="replicas", hosts=("alpha", "beta"))
+    one = row(plan(faster, candidate()))
+    assert (one.choice, one.answer, one.hosts) == ("replicas", "one machine", ("alpha",))
+
+
+def test_main_memory_does_not_count_as_fitting_on_cards() -> None:
+    in_ram = candidate(name="alpha-experts-in-ram", kind="experts-in-ram")
+    assert row(plan(in_ram)).answer == "with main memory"
+    assert row(plan(in_ram, candidate(kind="cluster", hosts=("alpha", "beta")))).answer == "several machines"
+
+
+def test_a_layout_that_was_asked_for_is_the_answer() -> None:
+    made = plan(candidate(kind="cluster", hosts=("alpha", "beta")), candidate())
+    one = points.point(made, rig=Rig(hosts=()), scan=SCAN, prices={}, changes={}, layout="cluster")
+    assert one.answer == "several machines"
+
+
+def test_all_cards_of_the_machines_count_and_the_processor_does_not() -> None:
+    both = candidate(kind="cluster", hosts=("alpha", "beta"), takes=80)
+    assert points.fullness(both, SCAN) == 0.5
+    assert points.fullness(candidate(kind="card", takes=80), SCAN) == 0.8
+
+
+def test_each_user_wants_a_token_as_often_as_the_limit_says() -> None:
+    ten = Predicted(users_tokens_per_s=Value(value=40.0, low=1, high=90))
+    assert points.is_quick(ten, Workload(users=4), tpot_limit_ms=100.0) is True
+    assert points.is_quick(ten, Workload(users=5), tpot_limit_ms=100.0) is False
+    assert points.is_quick(Predicted(), Workload(users=4), tpot_limit_ms=100.0) is None

@@ -14,6 +14,7 @@ from evener.plan.commands import Tools
 from evener.plan.money import Prices
 from evener.plan.points import best_of, faulty, point, ranked
 from evener.plan.what_if import Asked, World
+from evener.records.card import Scan
 from evener.records.plan import Plan
 from evener.records.rig import Money
 from evener.records.weights import Weights
@@ -25,9 +26,9 @@ GRID_QUANTS = ("Q8_0", "Q4_K_M")
 # Standard mixes a step of bits apart: twice the size of Q8_0 is not asked of anybody.
 QUANTS = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M", "Q2_K", "MXFP4")
 ANY = "any"
-ORDER = "ordered by place and speed: one machine before several, then the predicted rate of all users together"
+ORDER = "order: quick enough for every user, then one machine before several, then more parameters"
 CHOICE = "of each model the largest quantisation up to Q8_0 that fits one machine, else several"
-QUALITY = "nothing here says how good the answers are: evener eval measures that"
+QUALITY = "nothing here says how good the answers are, and more parameters are no promise: evener eval measures that"
 ESTIMATED = "memory of every row is an estimate; a plan of one row is confirmed by the engine, where there is one"
 
 
@@ -48,13 +49,23 @@ class Study:
             plan = plans.planned_for(world, weights, workload, self.tools, asked.layout)
         except (ModelError, NameUnknown) as error:  # no closed form for its cache; no such layout with these changes
             return faulty(weights, workload, changes, error)
-        return self.in_short(plan, weights, changes, seats)
+        return self.in_short(plan, world.scan, weights, asked, changes, seats)
 
-    def in_short(self, plan: Plan, weights: Weights, changes: Mapping[str, str], seats: Seats | None) -> Point:
+    def in_short(
+        self,
+        plan: Plan,
+        scan: Scan,
+        weights: Weights,
+        asked: Asked,
+        changes: Mapping[str, str],
+        seats: Seats | None,
+    ) -> Point:
         return point(
             plan,
             rig=self.world.rig,
+            scan=scan,
             prices=self.prices,
+            layout=asked.layout,
             changes=changes,
             seats=seats,
             estimate=weights.estimate,
@@ -115,7 +126,7 @@ async def sweep(
         if exact:
             workload, seats = one.workload()
             planned = await plans.plan(rig, name, workload, layout=one.layout, change=one.changed)
-            points.append(study.in_short(planned.plan, planned.weights, changes, seats))
+            points.append(study.in_short(planned.plan, planned.scan, planned.weights, one, changes, seats))
         else:
             points.append(study.point(known[name], one, changes))
             await asyncio.sleep(0)  # Ctrl-C is heard between two rows
@@ -149,7 +160,7 @@ async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatI
         rig=rig.record.path,
         axes={"model": tuple(row.changes["model"] for row in ranked(rows))},
         points=ranked(rows),
-        notes=_notes(rows, (CHOICE, ORDER, QUALITY, ESTIMATED)),
+        notes=_notes(rows, (CHOICE, ORDER, QUALITY, ESTIMATED), money=False),
     )
 
 

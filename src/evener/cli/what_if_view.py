@@ -11,21 +11,32 @@ from evener.cli.console import gib, out
 from evener.records.plan import Value
 from evener.records.whatif import PlanAnswer, Point, WhatIf
 
-TIGHT_MARK = "~"
+TIGHT_MARK, SLOW_MARK = "~", "!"
+TIGHT = f"{TIGHT_MARK} tight: with 5 % of each card kept free it would not fit"
 
 
 def show(many: WhatIf) -> None:
     out.print(header(many))
     out.print(grid_table(many) if many.kind == "grid" else rows_table(many))
-    if many.kind == "grid":
-        out.print(_key(many.points), soft_wrap=True)
-    elif any(point.tight for point in many.points):
-        out.print(f"{TIGHT_MARK} tight: the fullest card gives 95 % or more of what it offers", soft_wrap=True)
+    for line in _marks(many):
+        out.print(line)
     for point in many.points:
         if point.fault:
             out.print(f"  ! {escape(_changes(point))}: {escape(point.fault)}", soft_wrap=True)
     for note in many.notes:
         out.print(f"  - {escape(note)}", soft_wrap=True)
+
+
+def _marks(many: WhatIf) -> list[str]:
+    """What the marks mean that occur."""
+    if many.kind == "grid":
+        return [_key(many.points)]
+    marks = []
+    if many.kind != "models" and any(point.tight for point in many.points):
+        marks.append(TIGHT)
+    if any(point.quick is False for point in many.points):
+        marks.append(f"{SLOW_MARK} slow: with all users at once each gets fewer tokens a second than people want")
+    return marks
 
 
 def show_around(plan: PlanAnswer) -> None:
@@ -75,35 +86,34 @@ def header(many: WhatIf) -> str:
 
 
 def rows_table(many: WhatIf) -> Table:
-    """A row per point: what was asked, where it fits, what it needs, how fast."""
-    varied = list(many.axes)
-    speeds = any(point.decode_tokens_per_s for point in many.points)
-    seats = any(point.cost and point.cost.per_seat is not None for point in many.points)
-    tokens = any(point.cost and point.cost.per_million_tokens is not None for point in many.points)
+    """A row per point: what was asked, where it fits, what it needs, how fast. A model's costs are in its own plan."""
     models = many.kind == "models"
+    speeds = any(point.decode_tokens_per_s for point in many.points)
+    costs = [point.cost for point in many.points if point.cost and not models]
+    seats = any(cost.per_seat is not None for cost in costs)
+    tokens = any(cost.per_million_tokens is not None for cost in costs)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in varied:
-        table.add_column(name, overflow="fold")
-    table.add_column("fits on", overflow="fold")
-    for name in (
-        "needs",
-        *(("full",) if not models else ("active",)),
-        *(("one user\ntok/s", "all users\ntok/s") if speeds else ()),
-        *(("per\nseat",) if seats else ()),
-        *(("per million\ntokens",) if tokens else ()),
+    for name in many.axes:
+        table.add_column(name, overflow="fold", no_wrap=models)
+    table.add_column("take", overflow="fold")
+    for name, wanted in (
+        ("needs", True),
+        ("active" if models else "full", True),
+        ("one user\ntok/s", speeds),
+        ("all users\ntok/s", speeds),
+        ("per\nseat", seats),
+        ("per mil.\ntokens", tokens),
     ):
-        table.add_column(name, justify="right")
+        if wanted:
+            table.add_column(name, justify="right", no_wrap=True)
     for point in many.points:
-        middle = _billions(point.active_parameters) if models else _full(point)
-        table.add_row(
-            *(escape(point.changes[name]) for name in varied),
-            _place(point),
-            gib(point.needs_bytes) if point.needs_bytes is not None else "-",
-            middle,
-            *((_rate(point.decode_tokens_per_s), _rate(point.users_tokens_per_s)) if speeds else ()),
-            *((_money(point, "per_seat", 0),) if seats else ()),
-            *((_money(point, "per_million_tokens", 2),) if tokens else ()),
-        )
+        cells = [*(escape(point.changes[name]) for name in many.axes), _place(point)]
+        cells += ["-" if point.needs_bytes is None else gib(point.needs_bytes)]
+        cells += [_billions(point.active_parameters) if models else _full(point)]
+        cells += [_rate(point.decode_tokens_per_s), _slow(point) + _rate(point.users_tokens_per_s)] if speeds else []
+        cells += [_money(point, "per_seat", 0)] if seats else []
+        cells += [_money(point, "per_million_tokens", 2)] if tokens else []
+        table.add_row(*cells)
     return table
 
 
@@ -129,17 +139,18 @@ def grid_table(many: WhatIf) -> Table:
 def _cell(point: Point) -> str:
     if point.fault:
         return "?"
-    words = {"one machine": "[green]one[/]", "no": "[red]no[/]"}
+    words = {"one machine": "[green]one[/]", "with main memory": "[yellow]ram[/]", "no": "[red]no[/]"}
     short = words.get(point.answer) or f"[yellow]{_several(len(point.hosts))}[/]"
     return f"{TIGHT_MARK}{short}" if point.tight else short
 
 
 def _key(points: Sequence[Point]) -> str:
-    one = dict.fromkeys(point.choice for point in points if point.answer == "one machine" and point.choice)
+    one = dict.fromkeys(point.hosts[0] for point in points if point.answer == "one machine")
     where = f" ({escape(', '.join(one))})" if one else ""
+    ram = "ram: with experts or layers in main memory; " if any(p.answer == "with main memory" for p in points) else ""
     machines = sorted({len(point.hosts) for point in points if point.answer == "several machines"})
     more = "".join(f"{_several(n)}: needs {_several(n)}; " for n in machines)
-    return f"one: fits one machine{where}; {more}no: fits nowhere; {TIGHT_MARK} tight: 95 % or more"
+    return f"one: fits one machine{where}; {more}{ram}no: fits nowhere; {TIGHT}"
 
 
 def _several(machines: int) -> str:
@@ -161,7 +172,11 @@ def _full(point: Point) -> str:
 def _rate(value: Value | None) -> str:
     if value is None:
         return "-"
-    return f"{number(value.value)} ({number(value.low)}-{number(value.high)})"
+    return f"{number(value.value)}\n[dim]{number(value.low)}-{number(value.high)}[/]"
+
+
+def _slow(point: Point) -> str:
+    return SLOW_MARK if point.quick is False else ""
 
 
 def number(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
 from evener.plan.card_spec import CardSpec
 from evener.plan.card_table import CARDS
@@ -38,6 +39,7 @@ def find(name: str, *, memory_bytes: int | None = None) -> CardSpec | None:
     return None
 
 
+@cache
 def _matching(words: tuple[str, ...]) -> list[CardSpec]:
     return [card for card in CARDS if any(_words(known) == words for known in (card.name, *card.also))]
 

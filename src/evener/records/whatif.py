@@ -7,7 +7,7 @@ from typing import Literal
 
 from evener.records.plan import CandidateKind, Plan, Value, Workload
 
-Answer = Literal["one machine", "several machines", "no"]
+Answer = Literal["one machine", "several machines", "with main memory", "no"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,10 @@ class Cost:
 class Point:
     """One question and its answer in short.
 
-    `changes` says what was asked: option to value. `answer` says how many machines it takes. `full` is the share that
-    the fullest card gives of what it offers; from 0.95 on `tight` is True.
+    `changes` says what was asked: option to value. `choice` is the layout to take, and `answer` how many machines it
+    takes at least, on their cards alone. `full` is what those give of all that they offer. What is `tight` would not
+    fit with 5 % of each card kept free. `quick` is whether each user gets the tokens per second that the profile asks
+    for, 10 without one.
     """
 
     changes: dict[str, str]
@@ -66,13 +68,14 @@ class Point:
     parameters: int
     active_parameters: int | None
     answer: Answer
-    choice: str | None  # a candidate's name
-    hosts: tuple[str, ...]  # that it runs on
+    choice: str | None
+    hosts: tuple[str, ...]  # that it runs on at least
     kind: CandidateKind
     needs_bytes: int | None  # on all cards of the choice
     short_bytes: int  # what is missing on the nearest candidate, 0 when it fits
     full: float | None
     tight: bool
+    quick: bool | None
     decode_tokens_per_s: Value | None  # of one user alone
     users_tokens_per_s: Value | None  # of all users together
     prefill_tokens_per_s: Value | None
