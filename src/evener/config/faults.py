@@ -141,6 +141,7 @@ def _cross_faults(data: dict[str, Any]) -> list[Fault]:
         *_repeated("hosts", [host.name for host in hosts]),
         *_repeated("links", [_text(link, "name") for link in links]),
         *_link_faults(links, [host.name for host in hosts if host.name]),
+        *_tunnel_faults(links, hosts),
         *_head_faults(hosts),
         *_address_faults(hosts, links),
         *_port_faults(hosts, serve.get("port", SERVE_PORT)),
@@ -201,6 +202,17 @@ def _link_faults(links: Sequence[Mapping[str, Any]], names: Sequence[str]) -> It
         for name in addresses:
             if name not in ends:
                 yield f"links[{i}].addresses.{name}", f"is not one of the two hosts it joins{_near(name, ends)}"
+
+
+def _tunnel_faults(links: Sequence[Mapping[str, Any]], hosts: Sequence[_Host]) -> Iterator[Fault]:
+    """A tunnel is ssh from the head to the other end."""
+    kinds = {host.name: host.kind for host in hosts}
+    for i, link in enumerate(links):
+        ends = _texts(link.get("between"))
+        if link.get("tunnel") is True and hosts and all(end in kinds for end in ends):
+            others = [end for end in ends if end != hosts[0].name]
+            if hosts[0].kind != "local" or len(others) != 1 or kinds[others[0]] != "ssh":
+                yield f"links[{i}].tunnel", "a tunnel leads from the first host, a local one, to an ssh host"
 
 
 def _head_faults(hosts: Sequence[_Host]) -> Iterator[Fault]:

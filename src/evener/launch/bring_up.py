@@ -16,6 +16,7 @@ from evener.errors import (
     ChildDied,
     DoesNotFit,
     EndpointError,
+    EndpointNotRpc,
     EndpointRefused,
     LoadFailed,
     LoadTimedOut,
@@ -85,16 +86,17 @@ async def bring_up(
     if not candidate.fits:
         raise DoesNotFit(f"{candidate.name}: {candidate.why_not}", hint="evener plan shows what fits")
     server = candidate.servers[0]
-    for command in (*candidate.workers, server):
+    for command in (*candidate.workers, *candidate.tunnels, server):
         await require_free_port(ports.shells[command.host], command.listen)
     async with AsyncExitStack() as stack:
         workers = [await stack.enter_async_context(_start("worker", w, ports)) for w in candidate.workers]
-        await together(_listening(worker, ports) for worker in workers)
+        tunnels = [await stack.enter_async_context(_start("tunnel", t, ports)) for t in candidate.tunnels]
+        await together(_listening(worker, tunnels, ports) for worker in workers)
         await together(_visit(endpoint, ports) for endpoint in foreign_endpoints(candidate))
         begun_s = asyncio.get_running_loop().time()
         head_command = replace(server, argv=(*server.argv, *extra))
         head = await stack.enter_async_context(_start("head", head_command, ports))
-        children = (*workers, head)
+        children = (*workers, *tunnels, head)
         url = url_of(server.listen)
         await _serving(url, children, ports, within_s=load_within_s(model_bytes))
         for child in children:
@@ -134,7 +136,7 @@ def foreign_endpoints(candidate: Candidate) -> tuple[str, ...]:
     """Endpoints of the head's --rpc that no worker of ours serves."""
     argv = candidate.servers[0].argv
     asked = argv[argv.index("--rpc") + 1].split(",") if "--rpc" in argv else []
-    ours = {w.listen for w in candidate.workers}
+    ours = {w.reached_at for w in candidate.workers}
     return tuple(e for e in asked if e not in ours)
 
 
@@ -150,23 +152,27 @@ async def require_free_port(shell: Shell, listen: str) -> None:
         )
 
 
-async def _listening(worker: Running, ports: Ports) -> None:
-    """A worker prints nothing until its first client: its port is its sign of life. Then say HELLO."""
+async def _listening(worker: Running, tunnels: Sequence[Running], ports: Ports) -> None:
+    """A worker prints nothing until its first client: its port is its sign of life. Then say HELLO.
+
+    Through a tunnel, a worker that does not listen yet is a connection that closes at once.
+    """
+    tunnel = next((t for t in tunnels if t.command.listen == worker.command.endpoint), None)
+    not_yet = EndpointRefused if tunnel is None else (EndpointRefused, EndpointNotRpc)
     deadline = asyncio.get_running_loop().time() + WORKER_LISTENS_WITHIN_S
     while True:
         try:
-            await _visit(worker.command.listen, ports)
+            await _visit(worker.command.reached_at, ports)
             return
-        except EndpointRefused:
-            if await _ended(worker):
+        except EndpointError as error:
+            if await _ended(worker):  # then nobody answers, or somebody else
                 raise await _worker_ended(worker) from None
-            if asyncio.get_running_loop().time() > deadline:
+            if tunnel is not None and await _ended(tunnel):
+                why = f"the {tunnel.label} ended: {tunnel.said()}"
+                raise LoadFailed(why, hint=f"its log: {tunnel.log.name}") from None
+            if not isinstance(error, not_yet) or asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.05)
-        except EndpointError:
-            if await _ended(worker):  # then somebody else answers on its port
-                raise await _worker_ended(worker) from None
-            raise
 
 
 async def _ended(running: Running) -> bool:
@@ -180,15 +186,13 @@ async def _ended(running: Running) -> bool:
 
 async def _worker_ended(worker: Running) -> EndpointError | LoadFailed | PortTaken:
     await asyncio.sleep(0.1)
-    text = "\n".join(worker.last)
-    if "Failed to create server socket" in text:
+    if any("Failed to create server socket" in line for line in worker.last):
         return PortTaken(
             f"{worker.command.host}: {worker.command.listen} cannot be bound",
             hint="is that address this host's own (rig.toml), and the port free?",
         )
     code = await worker.child.wait()
-    said = worker.failure() or text.strip().rpartition("\n")[2]
-    why = f": {said}" if said and code >= 0 else ""
+    why = f": {worker.said()}" if code >= 0 else ""
     return LoadFailed(f"the {worker.label} {health.how(code)}{why}", hint=f"its log: {worker.log.name}")
 
 

@@ -52,6 +52,10 @@ class Running:
     def failure(self) -> str | None:
         return llama_log.failure_of(self.last)
 
+    def said(self) -> str:
+        """What best explains its end: a telling line, else the last one."""
+        return self.failure() or next((line for line in reversed(self.last) if line.strip()), "it said nothing")
+
 
 @asynccontextmanager
 async def started(

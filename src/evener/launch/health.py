@@ -54,7 +54,7 @@ async def _death(children: list[Running]) -> ChildDied:
     except HostError as error:  # nobody knows how it ended
         return ChildDied(f"the {dead.label} is lost: {error.message}", hint=error.hint)
     await asyncio.sleep(0.1)  # the last lines are still in the pipe
-    because = dead.failure()
+    because = dead.said() if dead.role == "tunnel" else dead.failure()
     return ChildDied(
         f"the {dead.label} {how(code)}" + (f": {because}" if because else ""),
         hint=f"its log: {dead.log.name}",
@@ -62,7 +62,7 @@ async def _death(children: list[Running]) -> ChildDied:
 
 
 async def _worker_to_blame(children: list[Running]) -> Running | None:
-    workers = [c for c in children if c.role == "worker"]
+    workers = [c for c in children if c.role != "head"]
     if not workers:
         return None
     try:

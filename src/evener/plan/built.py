@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evener.plan import memory
-from evener.plan.commands import bench_command, commands
+from evener.plan.commands import bench_command, commands, tunnelled
 from evener.plan.placing import Chain, Placed, needed, placed, shortage, stages
 from evener.plan.question import Question
 from evener.plan.runs import Load
@@ -48,14 +48,16 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         for seat, a, b in done.runs()
     ]
     host = question.rig.host(chain.head) or done.parts[-1][0].host
-    workers, server = commands(
+    written = commands(
         used, done.load.weights, done.load.workload, head=host, serve=question.rig.serve, tools=question.tools,
+        through=tunnelled(question.rig, host),
         experts_in_ram=done.load.experts_in_ram, begin=done.load.begin, copies=done.load.copies,
     )  # fmt: skip
     return Candidate(
         name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices, host_bytes=host_bytes,
-        servers=(server,), workers=workers, predicted=_predicted(chain, done, question),
-        bench=(bench_command(server, done.load.workload),), marginal=not done.load.spare,
+        servers=(written.server,), workers=written.workers, tunnels=written.tunnels,
+        predicted=_predicted(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
+        marginal=not done.load.spare,
     )  # fmt: skip
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from evener.dialects import llama_flags as flags
+from evener.dialects.ssh_tunnel import LOOPBACK, tunnel_argv
 from evener.plan.seats import Seat, Used, names_at_head, served_hosts
 from evener.records.plan import Command, Workload
-from evener.records.rig import Host, Serve
+from evener.records.rig import Host, Rig, Serve
 from evener.records.weights import Weights
 
 
@@ -18,9 +20,17 @@ class Tools:
 
     engines: Mapping[str, str]  # host -> folder of its binaries
     ports: Mapping[str, int]  # host -> the port its worker will take
-    models: Mapping[str, str | None] = field(
-        default_factory=dict
-    )  # far host -> its copy of the model, None: it has none
+    models: Mapping[str, str | None] = field(default_factory=dict)  # far host -> its copy of the model, or None
+    near_ports: Mapping[str, int] = field(default_factory=dict)  # far host -> where its tunnel begins on the head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A candidate's command lines: workers and tunnels in the order of their endpoints."""
+
+    workers: tuple[Command, ...]
+    tunnels: tuple[Command, ...]
+    server: Command
 
 
 def commands(
@@ -31,19 +41,22 @@ def commands(
     head: Host,
     serve: Serve,
     tools: Tools,
+    through: Mapping[str, str] = MappingProxyType({}),
     experts_in_ram: int = 0,
     begin: int = 0,
     copies: bool = True,
-) -> tuple[tuple[Command, ...], Command]:
-    """(workers in the order of their endpoints, server on `head`, which may hold no layer itself).
+) -> Written:
+    """Workers, tunnels, and the server on `head`, which may hold no layer itself.
 
-    Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts to the head's RAM,
-    and the slots before `begin` are its CPU's.
+    `through` names hosts whose worker is reached by an ssh tunnel, and what ssh calls them: such a worker listens on
+    its own loopback. Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts
+    to the head's RAM, and the slots before `begin` are its CPU's.
     """
     seats = [u.seat for u in used]
     served = [s for s in seats if s.host.name in served_hosts(seats, head.name)]
     ours = dict.fromkeys(s.host.name for s in served if s.endpoint is None)
-    workers = {name: _worker([s for s in seats if s.host.name == name], tools) for name in ours}
+    workers = {name: _worker([s for s in seats if s.host.name == name], tools, through) for name in ours}
+    tunnels = tuple(_tunnel(head, through[name], worker) for name, worker in workers.items() if name in through)
     its_seats = [s for s in seats if s.host.name == head.name]
     address = _address(head, serve)
     alone_on_cpu = its_seats == seats and seats[0].card.kind == "cpu"
@@ -51,7 +64,7 @@ def commands(
         _program(flags.SERVER, head.name, tools),
         tools.models.get(head.name) or weights.paths[0],
         workload=workload,
-        rpc=list(dict.fromkeys(s.endpoint or workers[s.host.name].listen for s in served)),
+        rpc=list(dict.fromkeys(s.endpoint or workers[s.host.name].reached_at for s in served)),
         devices=[] if alone_on_cpu else names_at_head(seats, head.name),
         counts=[u.slots for u in used],
         threads=next((s.threads for s in its_seats), None),
@@ -64,7 +77,15 @@ def commands(
         ),
     )
     env = _environment(its_seats)
-    return tuple(workers.values()), Command(host=head.name, argv=argv, env=env, listen=f"{address}:{serve.port}")
+    server = Command(host=head.name, argv=argv, env=env, listen=f"{address}:{serve.port}")
+    return Written(workers=tuple(workers.values()), tunnels=tunnels, server=server)
+
+
+def tunnelled(rig: Rig, head: Host) -> dict[str, str]:
+    """Hosts that the head reaches through ssh, and what ssh calls them: those at a link with tunnel = true."""
+    far = (end for link in rig.links if link.tunnel and head.name in link.between for end in link.between)
+    hosts = (rig.host(name) for name in far if name != head.name)
+    return {host.name: host.ssh for host in hosts if host and host.ssh} if head.connection == "local" else {}
 
 
 def _blocks_with_experts(weights: Weights) -> int:
@@ -83,16 +104,24 @@ def _address(host: Host, serve: Serve) -> str:
     return host.address or serve.host if host.connection == "ssh" else serve.host
 
 
-def _worker(seats: Sequence[Seat], tools: Tools) -> Command:
+def _worker(seats: Sequence[Seat], tools: Tools, through: Mapping[str, str]) -> Command:
     host = seats[0].host
-    listen = (host.address or "127.0.0.1", tools.ports.get(host.name, host.ports[0]))
+    port = tools.ports.get(host.name, host.ports[0])
+    listen = (LOOPBACK if host.name in through else host.address or LOOPBACK, port)
+    near = f"{LOOPBACK}:{tools.near_ports.get(host.name, port)}" if host.name in through else None
     argv = flags.worker_argv(
         _program(flags.WORKER, host.name, tools),
         listen=listen,
         devices=[s.device for s in seats],
         threads=seats[0].threads,
     )
-    return Command(host=host.name, argv=argv, env=_environment(seats), listen=f"{listen[0]}:{listen[1]}")
+    return Command(host=host.name, argv=argv, env=_environment(seats), listen=f"{listen[0]}:{listen[1]}", endpoint=near)
+
+
+def _tunnel(head: Host, destination: str, worker: Command) -> Command:
+    port, near = (int(end.rpartition(":")[2]) for end in (worker.listen, worker.reached_at))
+    argv = tunnel_argv(destination, port=port, local_port=near)
+    return Command(host=head.name, argv=argv, env={}, listen=worker.reached_at)
 
 
 def _program(program: str, host: str, tools: Tools) -> str:

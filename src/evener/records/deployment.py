@@ -10,7 +10,7 @@ from evener.records.plan import Candidate
 
 # "loaded" is up and verified, e.g. for a measurement; "ready" is up for its users.
 State = Literal["starting", "loading", "verifying", "loaded", "ready", "stopping", "stopped", "failed"]
-Role = Literal["head", "worker"]
+Role = Literal["head", "worker", "tunnel"]
 
 
 BufferKind = Literal["weights", "kv", "recurrent", "compute", "output"]
