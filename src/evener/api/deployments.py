@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from evener.api.plans import Planned
-from evener.api.session import Ended, OnMessage, Session, slug, supervise
+from evener.api.session import Ended, OnMessage, Session, open_to_the_network, slug, supervise
 from evener.bench.load import Load
 from evener.dialects.llama_flags import refuse_conflicts
 from evener.edges import deployments
@@ -60,14 +60,26 @@ async def up(
     planned.require_file()
     candidate = planned.chosen()
     alone = planned.alone() if candidate.kind == "cluster" and baseline else None
+    exposed = open_to_the_network(planned, [alone]) if alone else None
+    if exposed:
+        alone = None  # a comparison is no reason to open the model to the network
 
     async def live(session: Session) -> None:
+        if exposed:
+            session.fact("caution", {"text": f"not compared with one machine: {exposed} would serve without a key"})
         if alone is not None:
             await session.layout(alone, lambda up: session.measured(up, load=BASELINE, layout=alone.name))
         await session.layout(candidate, lambda up: _serve(session, up, candidate, compare=alone is not None))
 
     return await supervise(
-        planned, [candidate], live, what="up", model=model, name=name, extra=extra, on_message=on_message
+        planned,
+        [*([alone] if alone else []), candidate],
+        live,
+        what="up",
+        model=model,
+        name=name,
+        extra=extra,
+        on_message=on_message,
     )
 
 

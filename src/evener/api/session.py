@@ -297,15 +297,22 @@ def _run(planned: Planned, candidate: Candidate, what: str, *, sha256: str | Non
 
 
 def _require_key_beyond_loopback(planned: Planned, candidates: Sequence[Candidate]) -> None:
-    """A server on a far host listens on that host's address, whatever [serve] says."""
-    serve = planned.rig.record.serve
-    listening = [serve.host, *(s.listen.rpartition(":")[0] for c in candidates for s in c.servers)]
-    beyond = next((address for address in listening if not _is_loopback(address)), None)
-    if beyond and config.api_key(serve) is None:
+    if beyond := open_to_the_network(planned, candidates):
         raise ConfigurationError(
             f"{beyond}: the model would be open to the network without a key",
             hint='set api_key_env = "EVENER_API_KEY" under [serve]',
         )
+
+
+def open_to_the_network(planned: Planned, candidates: Sequence[Candidate]) -> str | None:
+    """The address beyond loopback where one of these would serve without a key, None when there is none.
+
+    A server on a far host listens on that host's address, whatever [serve] says.
+    """
+    serve = planned.rig.record.serve
+    listening = [serve.host, *(s.listen.rpartition(":")[0] for c in candidates for s in c.servers)]
+    beyond = next((address for address in listening if not _is_loopback(address)), None)
+    return beyond if config.api_key(serve) is None else None
 
 
 def _is_loopback(host: str) -> bool:
