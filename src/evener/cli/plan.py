@@ -66,7 +66,10 @@ def plan(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure the rig's cards and links again first. It stops nothing that runs.")
     ] = False,
-    commands: Annotated[bool, typer.Option("--commands", help="Print the command lines too.")] = False,
+    cards: Annotated[
+        bool, typer.Option("--cards", help="Show every layout card by card, not only the chosen.")
+    ] = False,
+    commands: Annotated[bool, typer.Option("--commands", help="The same, with the command lines.")] = False,
     check: Annotated[
         str | None,
         typer.Option(metavar="COMMAND", help="Say where each value of this llama.cpp command's -ts really lands."),
@@ -103,7 +106,7 @@ def plan(
         if as_json:
             show_json(made)
         else:
-            plan_view.show(made, commands=commands)
+            plan_view.show(made, commands=commands, cards=cards)
             what_if_view.show_around(made)
         raise typer.Exit(0 if made.verdict.choice else 1)
     many = run_async(_many(world, model, asked, axes, prices=prices, grid=grid, exact=exact))

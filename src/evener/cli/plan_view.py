@@ -1,43 +1,140 @@
-"""What `evener plan` shows: each candidate with its cards, the verdict, and the command lines on demand."""
+"""What `evener plan` shows: every layout in a row, the chosen one card by card, the verdict, command lines."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
+from rich.table import Table
 
 from evener.cli.console import gib, out
+from evener.cli.words import spread
 
 if TYPE_CHECKING:
-    from evener.records.plan import Candidate, Command, Plan
+    from evener.records.plan import Candidate, Command, Plan, Predicted
+
+TIGHT_MARK = "~"
+TIGHT = f"{TIGHT_MARK} tight: with 5 % of each card kept free it would not fit"
+KINDS = {"compute": "computing", "overhead": "starting graphs", "link": "on the cable"}
 
 
-def show(plan: Plan, *, commands: bool) -> None:
-    from evener.report.terminal import plan_table
-
+def show(plan: Plan, *, commands: bool, cards: bool = False) -> None:
     work = plan.workload
     out.print(
         f"[bold]{escape(plan.model.name)}[/] {plan.model.quantisation}, {gib(plan.model.file_bytes)}, "
         f"{plan.model.layers} layers; {work.users} users of {work.context} tokens, KV {work.kv_type_k}"
     )
-    out.print()
+    if any(candidate.fits for candidate in plan.candidates):
+        out.print(layouts_table(plan))
+    if any(candidate.marginal for candidate in plan.candidates):
+        out.print(TIGHT)
+    for line in _not_fitting(plan):
+        out.print(line)
     for candidate in plan.candidates:
-        mark = "[green]fits[/]" if candidate.fits else f"[red]does not fit[/]: {escape(candidate.why_not or '')}"
-        chosen = " [bold](chosen)[/]" if candidate.name == plan.verdict.choice else ""
-        out.print(f"[bold]{escape(candidate.name)}[/]{chosen}: {mark}")
-        if candidate.fits:
-            out.print(plan_table(candidate))
+        if candidate.fits and (cards or commands or candidate.name == plan.verdict.choice):
+            _show_cards(candidate)
         if candidate.fits and commands:
             _show_commands(candidate)
+    for line in _token_times(plan):
+        out.print(line, soft_wrap=True)
+    _show_verdict(plan)
+
+
+def layouts_table(plan: Plan) -> Table:
+    """Each layout that fits: what it takes, and how fast it will be, with the interval below."""
+    fitting = [candidate for candidate in plan.candidates if candidate.fits]
+    speeds = any(candidate.predicted for candidate in fitting)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("layout", overflow="fold")
+    for name in (
+        "on cards",
+        "fullest\ncard",
+        *(("one user\ntok/s", "all users\ntok/s", "prompts\ntok/s", "load\ns") if speeds else ()),
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
+    for candidate in fitting:
+        chosen = candidate.name == plan.verdict.choice
+        name = f"[bold]{escape(candidate.name)}[/] (chosen)" if chosen else escape(candidate.name)
+        total = sum(device.total_bytes for device in candidate.devices)
+        table.add_row(name, gib(total), _fullest(candidate), *(_speeds(candidate.predicted) if speeds else ()))
+    return table
+
+
+def _speeds(predicted: Predicted | None) -> tuple[str, ...]:
+    if predicted is None:
+        return ("-",) * 4
+    return tuple(
+        map(
+            spread,
+            (
+                predicted.decode_tokens_per_s,
+                predicted.users_tokens_per_s,
+                predicted.prefill_tokens_per_s,
+                predicted.load_s,
+            ),
+        )
+    )
+
+
+def _fullest(candidate: Candidate) -> str:
+    shares = [device.total_bytes / device.offered_bytes for device in candidate.devices if device.offered_bytes]
+    return f"{TIGHT_MARK if candidate.marginal else ''}{max(shares):.0%}" if shares else "-"
+
+
+def _not_fitting(plan: Plan) -> Iterator[str]:
+    """Those that memory keeps out on one line, by how much; others with their reason."""
+    out_of = [c for c in plan.candidates if not c.fits and c.short_bytes]
+    if out_of:
+        names = ", ".join(f"{escape(c.name)} by {gib(c.short_bytes)}" for c in out_of)
+        yield f"too small: {names}"
+    for candidate in plan.candidates:
+        if not candidate.fits and not candidate.short_bytes:
+            yield f"{escape(candidate.name)}: {escape(candidate.why_not or '')}"
+
+
+def _show_cards(candidate: Candidate) -> None:
+    from evener.report.terminal import plan_table
+
     out.print()
-    out.print(f"[bold]verdict:[/] {escape(plan.verdict.sentence)}", soft_wrap=True)
-    for reason in plan.verdict.reasons:
-        out.print(f"  - {escape(reason)}", soft_wrap=True)
+    out.print(f"[bold]{escape(candidate.name)}[/], card by card")
+    out.print(plan_table(candidate))
+
+
+def _token_times(plan: Plan) -> Iterator[str]:
+    """Where the milliseconds of one user's token go, in the chosen layout and in the cluster."""
+    shown = [c for c in plan.candidates if c.fits and (c.name == plan.verdict.choice or c.name == "cluster")]
+    for candidate in shown:
+        shares = candidate.predicted.per_token_ms if candidate.predicted else ()
+        if not shares:
+            continue
+        sums = {kind: sum(share.ms for share in shares if share.kind == kind) for kind in KINDS}
+        parts = ", ".join(f"{ms:.1f} {KINDS[kind]}" for kind, ms in sums.items() if ms >= 0.05)
+        yield f"a token of one user on {escape(candidate.name)}: {sum(sums.values()):.1f} ms: {parts}"
+
+
+def _show_verdict(plan: Plan) -> None:
+    verdict = plan.verdict
+    out.print()
+    out.print(f"[bold]verdict:[/] {escape(verdict.sentence)}", soft_wrap=True)
+    if verdict.second_machine:
+        out.print("[bold]what the second machine buys:[/]")
+        for benefit in verdict.second_machine:
+            out.print(f"  - {escape(benefit.sentence)}", soft_wrap=True)
+    if verdict.ways_out:
+        out.print("[bold]ways out:[/]")
+        for way in verdict.ways_out:
+            out.print(f"  - {escape(way)}", soft_wrap=True)
+    # What is said of single layouts stands in the table above.
+    layouts = tuple(f"{candidate.name}: " for candidate in plan.candidates)
+    for reason in verdict.reasons:
+        if not reason.startswith(layouts) or ": stated" in reason:
+            out.print(f"  - {escape(reason)}", soft_wrap=True)
 
 
 def _show_commands(candidate: Candidate) -> None:
-    for command in (*candidate.workers, *candidate.servers):
+    for command in (*candidate.workers, *candidate.tunnels, *candidate.servers, *candidate.bench):
         out.print(f"  [dim]{escape(command.host)}:[/] {escape(command_line(command))}", soft_wrap=True)
 
 

@@ -8,11 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from evener.cli.console import gib, out
-from evener.records.plan import Value
+from evener.cli.plan_view import TIGHT, TIGHT_MARK
+from evener.cli.words import spread
 from evener.records.whatif import PlanAnswer, Point, WhatIf
 
-TIGHT_MARK, SLOW_MARK = "~", "!"
-TIGHT = f"{TIGHT_MARK} tight: with 5 % of each card kept free it would not fit"
+SLOW_MARK = "!"
 
 
 def show(many: WhatIf) -> None:
@@ -110,7 +110,7 @@ def rows_table(many: WhatIf) -> Table:
         cells = [*(escape(point.changes[name]) for name in many.axes), _place(point)]
         cells += ["-" if point.needs_bytes is None else gib(point.needs_bytes)]
         cells += [_billions(point.active_parameters) if models else _full(point)]
-        cells += [_rate(point.decode_tokens_per_s), _slow(point) + _rate(point.users_tokens_per_s)] if speeds else []
+        cells += [spread(point.decode_tokens_per_s), _slow(point) + spread(point.users_tokens_per_s)] if speeds else []
         cells += [_money(point, "per_seat", 0)] if seats else []
         cells += [_money(point, "per_million_tokens", 2)] if tokens else []
         table.add_row(*cells)
@@ -169,19 +169,8 @@ def _full(point: Point) -> str:
     return f"{TIGHT_MARK if point.tight else ''}{point.full:.0%}"
 
 
-def _rate(value: Value | None) -> str:
-    if value is None:
-        return "-"
-    return f"{number(value.value)}\n[dim]{number(value.low)}-{number(value.high)}[/]"
-
-
 def _slow(point: Point) -> str:
     return SLOW_MARK if point.quick is False else ""
-
-
-def number(value: float) -> str:
-    """Two digits that mean something."""
-    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
 def _money(point: Point, what: str, digits: int) -> str:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evener.records.plan import Value
+
 
 def age(seconds: float) -> str:
     """ "40 s", "12 min", "3 h", "5 d": one unit is enough to tell yesterday's test from a neighbour at work."""
@@ -13,3 +18,13 @@ def age(seconds: float) -> str:
 
 def count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def figure(value: float) -> str:
+    """One digit behind the point where it means something."""
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def spread(value: Value | None) -> str:
+    """A figure with its interval on the line below; "-" for unknown."""
+    return "-" if value is None else f"{figure(value.value)}\n[dim]{figure(value.low)}-{figure(value.high)}[/]"
