@@ -38,8 +38,8 @@ from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
 from evener.records.load import Request, UsersResult
-from evener.records.plan import Plan
 from evener.records.run import Run, Summary
+from evener.records.whatif import PlanAnswer, WhatIf
 from evener.report.parts import RunRow, Story
 
 HELP_WIDTH = 80
@@ -123,8 +123,8 @@ def rig_page() -> str:
         "`evener rig check FILE` says whether a file is sound; all faults are shown at once. Unknown keys are refused. "
         "Editors that know JSON Schema can use `schemas/rig.schema.json` (`evener rig schema` prints it). "
         "[How to write one](../how-to/write-a-rig.md).\n",
-        "This version runs things on `local` hosts only. Hosts of the other kinds, links and prices are read, checked "
-        "and shown; nothing is planned or started there yet.\n",
+        "`local` and `ssh` hosts run things, an `endpoint` serves what somebody else started there, and `stated` hosts "
+        "are planned only.\n",
         "Found in this order: `--rig FILE`, `$EVENER_RIG`, `./rig.toml`, `rig.toml` in the state folder; without any, "
         "this machine alone.\n",
         "## [serve]\n", _keys(tables["ServeTable"]),
@@ -216,7 +216,8 @@ MESSAGES_EACH = "one [message](control-socket.md) a line, without progress"
 DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener scan --json": ("the rig as it is", Scan),
     "evener doctor --json": ("every finding, the worst first", Examined),
-    "evener plan --json": ("candidates and verdict", Plan),
+    "evener plan MODEL --json": ("candidates and verdict, and what was asked around them", PlanAnswer),
+    "evener plan --json": ("without a model, with `--sweep`, `--grid` or `--quant any`: a row per question", WhatIf),
     "evener status --json": ("every deployment on record", list[Deployment]),
     "evener bench users --json": (
         "the result, and beside its keys `conditions` ([Conditions](#conditions)) and `run` (the run folder, or null)",

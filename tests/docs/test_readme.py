@@ -8,8 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from evener import __version__
+from evener.cli.main import app
 from evener.config import parse_rig
 from tests.docs.pages import ROOT, blocks, by_hand, command_lines
 
@@ -57,6 +59,28 @@ def test_every_rig_file_in_the_text_is_sound(page: Path) -> None:
 
 def test_readme_speaks_of_the_two_commands_that_do_all_the_set_up() -> None:
     assert [words[0] for words in command_lines(ROOT / "README.md", "make")] == ["demo", "test"]
+
+
+def test_the_plan_that_the_readme_opens_with_is_what_the_program_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine without an engine, and without anything measured."""
+    for name in ("HOME", "EVENER_CACHE", "EVENER_STATE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "EVENER_ENGINE", "EVENER_RIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(ROOT)
+    words = next(iter(command_lines(ROOT / "README.md", "evener")))
+    assert words[0] == "plan"
+    said = CliRunner().invoke(app, words, catch_exceptions=False).stdout
+    for piece in blocks(ROOT / "README.md", "text")[0].split("\n...\n"):
+        assert plain(piece.removesuffix("\n...")) in plain(said)
+
+
+def plain(text: str) -> str:
+    """Without line breaks and columns, which are broken by hand in the README."""
+    return " ".join(text.split())
 
 
 def test_ci_does_what_the_readme_says_and_nothing_after_it() -> None:

@@ -28,7 +28,7 @@ class Profile:
 class Seats:
     """How many people are how many parallel sequences: `users` is the mean and two standard deviations."""
 
-    profile: Profile
+    profile: Profile  # what they do
     people: int
     answer_s: float  # one answer at the profile's limits
     mean: float  # of the people, how many wait for an answer at one moment, on average
@@ -39,15 +39,15 @@ class Seats:
 class Cost:
     """What a layout costs, and the assumptions behind it. A member is None where a price or a speed is not known."""
 
-    currency: str
+    currency: str  # of every amount here
     hardware: float | None  # prices of the cards that it uses
-    cards_without_price: tuple[str, ...]
+    cards_without_price: tuple[str, ...]  # why the hardware is unknown
     watts: float | None  # while it answers
     per_seat: float | None  # hardware per person, or per user where no people were named
-    energy_per_million_tokens: float | None
-    hardware_per_million_tokens: float | None
-    per_million_tokens: float | None
-    assumptions: tuple[str, ...]
+    energy_per_million_tokens: float | None  # of its cards
+    hardware_per_million_tokens: float | None  # what its cards lose in value over their life
+    per_million_tokens: float | None  # both
+    assumptions: tuple[str, ...]  # behind these figures, in sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +79,8 @@ class Point:
     decode_tokens_per_s: Value | None  # of one user alone
     users_tokens_per_s: Value | None  # of all users together
     prefill_tokens_per_s: Value | None
-    seats: Seats | None = None
-    cost: Cost | None = None
+    seats: Seats | None = None  # where people were named
+    cost: Cost | None = None  # of the choice
     estimate: str | None = None  # why the sizes are an estimate, None when they are the file's own
     fault: str | None = None  # why there is no answer, in one line
 
@@ -92,7 +92,7 @@ class WhatIf:
     kind: Literal["sweep", "grid", "quantisations", "models"]
     rig: str | None  # the rig file
     axes: dict[str, tuple[str, ...]]  # what was varied, and its values
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  # a row each
     notes: tuple[str, ...] = ()  # what is assumed, and how the rows are ordered
 
 
@@ -105,6 +105,6 @@ class PlanAnswer(Plan):
     """
 
     changes: dict[str, str]
-    seats: Seats | None
+    seats: Seats | None  # where people were named
     costs: dict[str, Cost]
     notes: tuple[str, ...]
