@@ -10,13 +10,14 @@ from evener.journeys.doctor.seen import HostAnswers, Seen
 from evener.records.card import Card, EngineSeen, HostSeen
 from evener.records.deployment import Deployment, Process
 from evener.records.finding import Finding
-from evener.records.rig import Host, Rig
+from evener.records.rig import Host, Link, Rig
 from tests import rigs
 from tests.verify.test_loaded import CANDIDATE
 
 ALPHA = Host(name="alpha", connection="local", address="10.0.0.1")
 BETA = Host(name="beta", connection="ssh", ssh="me@beta.lan", address="10.0.0.2")
 ENGINE = EngineSeen(folder="/opt/llama", build=11434, commit="b0a2feb", protocol="7.0.0")
+TUNNEL = Link(name="over ssh", between=("alpha", "beta"), tunnel=True)
 HEALTHY = Health(programs=frozenset({"ss", "setpriv"}))
 
 
@@ -24,12 +25,18 @@ def host(name: str, *cards: Card, engine: EngineSeen | None = ENGINE, **more: ob
     return replace(rigs.seen(name, *cards), engine=engine, **more)  # type: ignore[arg-type]
 
 
-def look(*hosts: HostSeen, rig: tuple[Host, ...] = (ALPHA, BETA), health: dict | None = None, **more: object) -> Seen:
+def look(
+    *hosts: HostSeen,
+    rig: tuple[Host, ...] = (ALPHA, BETA),
+    links: tuple[Link, ...] = (),
+    health: dict | None = None,
+    **more: object,
+) -> Seen:
     """`health` is by host; hosts that are not given answered and have nothing special."""
     given = {h.name: h for h in hosts}
     asked = [h.name for h in rig if h.connection in ("local", "ssh")]
     return Seen(
-        rig=Rig(hosts=rig),
+        rig=Rig(hosts=rig, links=links),
         scan=rigs.scan(*[given.get(name) or host(name) for name in asked]),
         answers={name: HostAnswers(health=one) for name, one in (health or {}).items()},
         **more,  # type: ignore[arg-type]

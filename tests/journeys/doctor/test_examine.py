@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evener.errors import EndpointRefused, EndpointTimedOut, HostUnreachable
 from evener.journeys.doctor import Looked, World, ask, examine
 from evener.testing.fake_linux import fake_linux
@@ -69,6 +71,14 @@ async def test_open_ports_are_fine_and_only_the_far_hosts_are_tried():
     costs = [f.where for f in done.findings if f.level == "costs"]
     gpu, other = "alpha/NVIDIA GeForce RTX 5090", "alpha/NVIDIA GeForce RTX 5060 Ti"
     assert costs == [gpu, other, other, "alpha/Example CPU 8-Core", other]  # the last for its power limit
+
+
+async def test_ports_behind_a_tunnel_are_not_tried():
+    rpc = Knocked(EndpointTimedOut)
+    rig = case_one.rig()
+    done = await examine(replace(rig, links=(replace(rig.links[0], tunnel=True),)), world(shells(), rpc))
+    assert rpc.asked == []
+    assert done.ok
 
 
 async def test_a_host_out_of_reach_is_a_finding_and_is_asked_nothing_more():

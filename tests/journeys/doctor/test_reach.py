@@ -14,7 +14,7 @@ from evener.journeys.doctor.seen import HostAnswers, Ports
 from evener.ports import WorkerSeen
 from evener.records.capability import WorkerFound
 from evener.records.rig import Host
-from tests.journeys.doctor.looks import ALPHA, HEALTHY, bad, deployment, look, told
+from tests.journeys.doctor.looks import ALPHA, HEALTHY, TUNNEL, bad, deployment, look, told
 
 WINDOWS = Host(name="windows", connection="endpoint", endpoints=("10.0.0.3:50052",))
 
@@ -89,6 +89,11 @@ def test_a_single_filtered_port_is_named():
 
 def test_ports_that_were_not_tried_are_neither_open_nor_closed():
     assert list(reach.firewall(look(ports={"beta": Ports()}))) == []
+
+
+def test_through_a_tunnel_no_port_need_be_open():
+    (one,) = reach.firewall(look(links=(TUNNEL,), ports=tried(EndpointTimedOut, 50052)))
+    assert (one.level, one.what) == ("fine", "RPC goes through ssh: none of its ports need be open")
 
 
 def test_who_listens_in_the_range_is_named():

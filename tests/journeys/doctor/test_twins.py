@@ -3,7 +3,7 @@
 from evener.dialects.host_health import Health
 from evener.journeys.doctor import twins
 from evener.records.rig import Host
-from tests.journeys.doctor.looks import ALPHA, BETA, host, look, told
+from tests.journeys.doctor.looks import ALPHA, BETA, TUNNEL, host, look, told
 
 AT_HOME = {
     "alpha": Health(addresses=frozenset({"127.0.0.1", "10.0.0.1", "192.168.1.10"})),
@@ -61,3 +61,8 @@ def test_an_address_that_no_interface_has_cannot_be_listened_on():
 def test_an_address_that_is_there_or_unknown_is_no_finding():
     assert told(twins.addresses(look(health=AT_HOME))) == []
     assert told(twins.addresses(look(health={"beta": Health()}))) == []
+
+
+def test_a_worker_at_a_tunnels_end_needs_no_address():
+    wrong = {"beta": Health(addresses=frozenset({"10.9.9.9"}))}
+    assert told(twins.addresses(look(health=wrong, links=(TUNNEL,)))) == []

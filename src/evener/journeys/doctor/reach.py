@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from evener.errors import EndpointError, EndpointRefused, EndpointTimedOut
 from evener.journeys.doctor.seen import Seen
+from evener.plan.commands import tunnelled
 from evener.ports import WorkerSeen
 from evener.records.finding import Finding
 from evener.records.rig import Host
@@ -45,7 +46,12 @@ def endpoints(seen: Seen) -> Iterator[Finding]:
 def firewall(seen: Seen) -> Iterator[Finding]:
     """A closed port refuses at once. One that says nothing, or that there is no way to it, is filtered: firewalls drop
     packets or answer so in a router's name; and a worker behind it could not be reached either."""
+    through_ssh = tunnelled(seen.rig, seen.rig.head)
     for host, _ in seen.asked():
+        if host.name in through_ssh:
+            what = "RPC goes through ssh: none of its ports need be open"
+            yield Finding(check="firewall", level="fine", where=host.name, what=what)
+            continue
         tried = seen.ports[host.name].tried if host.name in seen.ports else {}
         shut = {port: error for port, error in tried.items() if isinstance(error, EndpointTimedOut)}
         if shut:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from evener.journeys.doctor.seen import Seen
+from evener.plan.commands import tunnelled
 from evener.records.finding import Finding
 
 
@@ -67,10 +68,12 @@ def _on_a_host(seen: Seen, where: str, endpoint: str, machine: str) -> Finding:
 
 
 def addresses(seen: Seen) -> Iterator[Finding]:
-    """A worker is bound to its host's address, which must be on one of that host's interfaces."""
+    """A worker is bound to its host's address, which must be on one of that host's interfaces, or to loopback."""
+    through_ssh = tunnelled(seen.rig, seen.rig.head)
     for host, _ in seen.asked():
         health, address = seen.health(host.name), host.address or ""
-        if not health or not health.addresses or not re.fullmatch(r"[\d.]+", address) or address.startswith("127."):
+        on_loopback = address.startswith("127.") or host.name in through_ssh
+        if health is None or not health.addresses or on_loopback or not re.fullmatch(r"[\d.]+", address):
             continue
         if address not in health.addresses:
             yield Finding(
