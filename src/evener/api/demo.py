@@ -71,7 +71,7 @@ async def _free_server_port() -> int:
 
 async def plan(rig: Rig) -> Planned:
     """The cluster, asked for though one host would do: that is the point of the comparison."""
-    return await plans.plan(rig, MODEL, WORKLOAD, layout="cluster")
+    return await plans.plan(rig, MODEL, WORKLOAD, layout="cluster", one_server=True)
 
 
 async def run(planned: Planned, *, load: Load = LOAD, on_message: OnMessage) -> Ended:

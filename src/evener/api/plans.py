@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from evener.api import exact, models
 from evener.api.rig import Rig
 from evener.errors import DoesNotFit, HostError, ModelMissing, NameUnknown
-from evener.plan.candidates import Question, make_plan
+from evener.plan.candidates import Question, judged, make_plan
 from evener.plan.commands import Tools
-from evener.plan.verdict import verdict_for
+from evener.plan.verdict import best_alone
 from evener.plan.what_if import World
 from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload
@@ -33,10 +33,7 @@ class Planned:
         verdict = self.plan.verdict
         found = self.plan.candidate(verdict.choice) if verdict.choice else None
         if found is None:
-            memory = all(c.short_bytes for c in self.plan.candidates if c.why_not and c.why_not in verdict.sentence)
-            raise DoesNotFit(
-                verdict.sentence, hint="a smaller quantisation, --context, or --kv q8_0 needs less" if memory else None
-            )
+            raise DoesNotFit(verdict.sentence, hint="; or ".join(verdict.ways_out[:3]) or None)
         return found
 
     def require_file(self) -> None:
@@ -49,8 +46,8 @@ class Planned:
             )
 
     def alone(self) -> Candidate | None:
-        """The first single machine that would do, None when the model needs several."""
-        return next((c for c in self.plan.candidates if c.kind in ("card", "host") and c.fits), None)
+        """The single machine that would do best, None when the model needs several."""
+        return best_alone(self.plan.candidates, self.plan.workload.aim)
 
 
 Change = Callable[[World], World]
@@ -64,27 +61,34 @@ async def plan(
     layout: str = "auto",
     every: bool = False,
     change: Change | None = None,
+    one_server: bool = False,
 ) -> Planned:
     """Look at the rig now and plan `model` (a path, "demo", a URL, or a name of `models list` or the catalogue).
 
     With an engine on this machine its own dry run confirms the candidate that is chosen, or `every` one.
-    `change` is what would be different; a plan with one is not for bringing up.
+    `change` is what would be different; a plan with one is not for bringing up. `one_server` takes no layout that
+    needs several servers, and raises ConfigurationError where one is asked for.
     """
     opened, scan = await asyncio.gather(models.opened(model), rig.scan())
     weights = await asyncio.to_thread(opened.weights)
     tools = await tools_of(rig, scan, model)
     world = World(rig=rig.record, scan=scan)
     world = change(world) if change else world
+    others = await models.alternatives()
+
+    def asked(weights: Weights) -> Question:
+        return replace(_question(world, weights, workload, tools), others=others, one_server=one_server)
+
     found = await exact.program(scan)
     if found is None:
-        made = planned_for(world, weights, workload, tools, layout)
+        made = await asyncio.to_thread(_made, asked(weights), layout)
         return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
     async with exact.asking(found, opened, weights, workload) as ask:
         weights = await exact.with_caches(weights, workload, ask)
-        made = planned_for(world, weights, workload, tools, layout)
+        made = await asyncio.to_thread(_made, asked(weights), layout)
 
         def judge(candidates: Sequence[Candidate]) -> Verdict:
-            return verdict_for(candidates, weights, workload, layout)
+            return judged(asked(weights), candidates, layout=layout)
 
         made = await exact.confirmed(made, weights, ask, scan=world.scan, judge=judge, every=every)
     return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
@@ -96,14 +100,29 @@ async def tools_of(rig: Rig, scan: Scan, model: str | None = None) -> Tools:
         engines={h.name: h.engine.folder for h in scan.hosts if h.engine},
         ports=await rig.free_ports(),
         models=await _copies(rig, scan, model) if model else {},
+        near_ports=await rig.tunnel_ports(),
     )
 
 
 def _with_notes(plan: Plan, weights: Weights, scan: Scan) -> Plan:
     """The plan, which says where its sizes are an estimate and which hosts nobody has looked at."""
     stated = [f"{h.name}: {h.fault}" for h in scan.hosts if h.connection == "stated" and h.fault]
-    reasons = (*plan.verdict.reasons, *([weights.estimate] if weights.estimate else []), *stated)
+    estimate = [weights.estimate] if weights.estimate else []
+    reasons = (*plan.verdict.reasons, *estimate, *stated, *_measured_when(scan))
     return replace(plan, verdict=replace(plan.verdict, reasons=reasons))
+
+
+def _measured_when(scan: Scan) -> list[str]:
+    """How old the measurements are that the speeds rest on, the oldest of each kind."""
+    kinds = {
+        "cards": [card.speed.taken_at for card in scan.speeds if card.speed.taken_at],
+        "links": [link.taken_at for link in scan.links],
+    }
+    return [
+        f"{kind} as measured on {min(times):%Y-%m-%d at %H:%M} UTC; --fresh measures again"
+        for kind, times in kinds.items()
+        if times
+    ]
 
 
 async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:
@@ -117,13 +136,29 @@ async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:
     return {host.name: where for host, where in zip(far, found, strict=True)}
 
 
-def planned_for(world: World, weights: Weights, workload: Workload, tools: Tools, layout: str) -> Plan:
+def planned_for(
+    world: World, weights: Weights, workload: Workload, tools: Tools, layout: str, *, advice: bool = True
+) -> Plan:
     """The plan without any dry run. Raises NameUnknown for a layout that is none, HostError for one out of reach."""
-    question = Question(rig=world.rig, scan=world.scan, weights=weights, workload=workload, tools=tools)
+    return _made(_question(world, weights, workload, tools), layout, advice=advice)
+
+
+def _question(world: World, weights: Weights, workload: Workload, tools: Tools) -> Question:
+    return Question(
+        rig=world.rig,
+        scan=world.scan,
+        weights=weights,
+        workload=workload,
+        tools=tools,
+        measured={(card.host, card.card): card.speed for card in world.scan.speeds},
+    )
+
+
+def _made(question: Question, layout: str, *, advice: bool = True) -> Plan:
     try:
-        return make_plan(question, layout=layout)
+        return make_plan(question, layout=layout, advice=advice)
     except NameUnknown:
-        _require_in_reach(world.scan, layout)
+        _require_in_reach(question.scan, layout)
         raise
 
 

@@ -43,7 +43,7 @@ def up(
     from evener.cli.live import LiveView
 
     workload = read_workload(users=users, context=context, kv=kv, unified=unified)
-    planned = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout))
+    planned = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout, one_server=True))
     extra = deployments.checked(context_.args)
     if detach:
         raise typer.Exit(detached(planned, name=name, as_json=as_json))

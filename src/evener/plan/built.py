@@ -77,8 +77,8 @@ def built_experts_in_ram(chain: Chain, load: Load, question: Question) -> Candid
 
 
 def built_partial(chain: Chain, load: Load, question: Question) -> Candidate | None:
-    """A host's cards with as few of the first blocks as possible left to its CPU; None where no block would fit."""
-    done = _least(1, load.slots - 1, lambda n: placed(chain, replace(load, begin=n, copies=False)))
+    """A host's cards with as few of the first blocks as possible left to its CPU; None where that is most of them."""
+    done = _least(1, load.slots // 2, lambda n: placed(chain, replace(load, begin=n, copies=False)))
     if done is None:
         return None
     return built_as(f"{chain.head}-partial-offload", "partial-offload", chain, done, question)

@@ -18,6 +18,8 @@ from evener.records.weights import Weights
 
 __all__ = ["Question", "judged", "make_plan"]
 
+SHORT_OF_CARDS = ("none", "experts-in-ram", "partial-offload")
+
 
 def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) -> Plan:
     """All candidates and the verdict for `layout`.
@@ -48,7 +50,7 @@ def judged(
     return replace(
         verdict,
         second_machine=benefits(question, candidates, chains),
-        ways_out=ways_out(question, candidates, chains) if verdict.choice is None else (),
+        ways_out=ways_out(question, candidates, chains) if verdict.kind in SHORT_OF_CARDS else (),
     )
 
 

@@ -179,7 +179,7 @@ class Verdict:
     """Which candidate to take. `kind` is "none" where nothing fits, or not what was asked for.
 
     `second_machine` is what the machines beyond the first buy, the best first; empty where there is one machine.
-    `ways_out` are changes with which the model would fit, where it does not.
+    `ways_out` are changes with which the model would fit on cards, where it does not.
     """
 
     choice: str | None  # a candidate's name
