@@ -173,6 +173,12 @@ def test_types_of_k_and_v_may_differ() -> None:
     assert (work.kv_type_k, work.kv_type_v) == ("q8_0", "q4_0")
 
 
+def test_the_layout_is_chosen_for_what_was_asked() -> None:
+    assert Asked(aim="prompt").workload()[0].aim == "prompt"
+    assert Asked(users=1).workload()[0].aim == "latency"
+    assert Asked(users=8).workload()[0].aim == "crowd"
+
+
 def test_an_axis_has_a_name_and_values() -> None:
     assert what_if.axis("context=4096, 8k") == ("context", ("4096", "8k"))
     assert what_if.axis("add=beta: RTX 5090, RTX 5080; gamma: RTX 3090") == (

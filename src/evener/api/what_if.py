@@ -46,7 +46,7 @@ class Study:
         workload, seats = asked.workload()
         world = asked.changed(self.world)
         try:
-            plan = plans.planned_for(world, weights, workload, self.tools, asked.layout)
+            plan = plans.planned_for(world, weights, workload, self.tools, asked.layout, advice=False)
         except (ModelError, NameUnknown) as error:  # no closed form for its cache; no such layout with these changes
             return faulty(weights, workload, changes, error)
         return self.in_short(plan, world.scan, weights, asked, changes, seats)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,15 @@ Users = Annotated[int, typer.Option(min=1, max=256, help="Parallel sequences: pe
 Context = Annotated[int, typer.Option(min=256, help="Tokens per user.")]
 Kv = Annotated[str, typer.Option(help="Cache type: f16, q8_0, ...; q8_0/q4_0 for K and V apart.")]
 Unified = Annotated[bool, typer.Option("--unified", help="One pool of context for all users.")]
+
+Aim = Annotated[
+    Literal["latency", "crowd", "prompt", "context"] | None,
+    typer.Option(
+        "--for",
+        help="What the layout is chosen for: one user's tokens, all users' tokens, prompts, or the longest context. "
+        "[latency for one user, else crowd]",
+    ),
+]
 
 # What `plan` asks about: where nobody says, a profile may.
 MaybeUsers = Annotated[

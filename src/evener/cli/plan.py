@@ -10,6 +10,7 @@ import typer
 from evener.cli.console import run_async, show_json
 from evener.cli.options import (
     Add,
+    Aim,
     Cable,
     Grid,
     Instead,
@@ -48,6 +49,7 @@ def plan(
     context: MaybeContext = None,
     kv: Kv = "f16",
     unified: Unified = False,
+    aim: Aim = None,
     people: People = None,
     profile: Profile = None,
     quant: Quant = None,
@@ -97,7 +99,7 @@ def plan(
         "users": users, "people": people, "profile": profile, "context": context, "quant": quant, "layout": layout,
         "link": link, "without": tuple(without or ()), "add": tuple(add or ()), "instead": instead,
     }  # fmt: skip
-    asked, world = Asked(**given, kv=kv, unified=unified), what_if.opened_rig(rig, kwh_price=kwh_price)
+    asked, world = Asked(**given, kv=kv, unified=unified, aim=aim), what_if.opened_rig(rig, kwh_price=kwh_price)
     if fresh:
         measure_again(world)
     prices, axes = price or [], read_axes(sweep or [])

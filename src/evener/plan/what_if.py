@@ -15,7 +15,7 @@ from evener.plan import profiles
 from evener.plan.links import PRESETS, preset
 from evener.plan.stated import joined_by, several, stated_host, with_catalogue_cards
 from evener.records.card import Card, Scan
-from evener.records.plan import Workload
+from evener.records.plan import Objective, Workload
 from evener.records.rig import Host, Link, Rig, StatedCard
 from evener.records.whatif import Seats
 
@@ -42,6 +42,7 @@ class Asked:
     context: int | None = None
     kv: str = "f16"
     unified: bool = False
+    aim: Objective | None = None
     quant: str | None = None
     layout: str = "auto"
     link: str | None = None
@@ -65,6 +66,7 @@ class Asked:
             unified=self.unified,
             kv_type_k=key,
             kv_type_v=value or key,
+            objective=self.aim,
         )
         if self.people is None and self.profile is None:
             return asked, None
