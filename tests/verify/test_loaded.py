@@ -111,3 +111,14 @@ def test_a_device_the_engine_does_not_use_is_missing():
 def test_layers_that_went_elsewhere_are_missing_though_the_memory_fits():
     one = check(loaded(layers=15), worker_holding(137))
     assert (one.verdict, one.why) == ("missing", "15 of 16 planned layers are there")
+
+
+def test_layers_left_to_the_cpu_share_its_memory_with_what_the_head_holds_anyway():
+    left = replace(PLAN, device="CPU", position=-1)
+    candidate = replace(CANDIDATE, devices=(left,), host_bytes={"beta": 500 * MIB})
+    what = Loaded(
+        devices=(), layers={"CPU": 16}, buffers=(Buffer(device="host", kind="weights", bytes=600 * MIB),)
+    )  # fmt: skip
+    one = check_loaded(candidate, what, scan(seen("beta", cpu())), ())[0]
+    assert one.ceiling_bytes == (173 + 500 + 64) * MIB
+    assert one.verdict == "unknown", "it is no more than planned; the driver did not say"

@@ -24,17 +24,21 @@ def check_loaded(
     candidate: Candidate, loaded: Loaded, during: Scan, processes: Sequence[Process]
 ) -> tuple[CardCheck, ...]:
     """One check per planned device, in the engine's order."""
-    return tuple(_check(device, loaded, during, processes) for device in candidate.devices)
+    return tuple(_check(candidate, device, loaded, during, processes) for device in candidate.devices)
 
 
-def _check(plan: DevicePlan, loaded: Loaded, during: Scan, processes: Sequence[Process]) -> CardCheck:
+def _check(
+    candidate: Candidate, plan: DevicePlan, loaded: Loaded, during: Scan, processes: Sequence[Process]
+) -> CardCheck:
     on_host = plan.device in HOST_DEVICES
     used = next((d for d in loaded.devices if d.name == plan.device), None)
     seen = loaded.layers.get(plan.device, 0)
     reported = loaded.bytes_on("host" if on_host else plan.device) if used or on_host else None
     measured = held_bytes(plan, during, processes)
     floor = int((plan.weights_bytes + plan.kv_bytes) * FLOOR)
-    ceiling = plan.total_bytes + max(LEAST_SLACK_BYTES, int(plan.total_bytes * SLACK))
+    # Layers left to the CPU beside cards share its memory with what the head holds anyway.
+    beside = candidate.host_bytes.get(plan.host, 0) if plan.position < 0 else 0
+    ceiling = plan.total_bytes + beside + max(LEAST_SLACK_BYTES, int(plan.total_bytes * SLACK))
     if used is None and not on_host:
         verdict, why = _missing(f"the engine does not use {plan.device}")
     elif seen != plan.layers:

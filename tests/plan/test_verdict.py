@@ -1,0 +1,79 @@
+"""Which layout is taken: by speed where it is known, the simpler one where it is too close to call, else by rule."""
+
+import pytest
+
+from evener.errors import ConfigurationError
+from evener.plan.verdict import best_of, too_close, verdict_for
+from evener.records.plan import Candidate, Command, Predicted, Value, Workload
+from tests.rigs import weights
+
+
+def rate(value, low=None, high=None):
+    return Value(value=value, low=low or value * 0.9, high=high or value * 1.1)
+
+
+def candidate(name, kind="host", *, hosts=("alpha",), speed=None, fits=True, short=0, servers=1):
+    one = Command(host=hosts[0], argv=("llama-server",), env={}, listen="127.0.0.1:8080")
+    return Candidate(
+        name=name, kind=kind, hosts=hosts, fits=fits, short_bytes=short, devices=(), host_bytes={},
+        servers=(one,) * servers, workers=(), why_not=None if fits else "too small",
+        predicted=None if speed is None else Predicted(decode_tokens_per_s=speed, users_tokens_per_s=speed),
+    )  # fmt: skip
+
+
+BOTH = ("alpha", "beta")
+
+
+def test_the_fastest_is_taken_where_every_speed_is_known():
+    made = [candidate("alpha", speed=rate(20)), candidate("cluster", "cluster", hosts=BOTH, speed=rate(30))]
+    assert best_of(made, "latency").name == "cluster"
+
+
+def test_what_is_too_close_to_call_goes_to_the_fewest_machines():
+    made = [candidate("alpha", speed=rate(28)), candidate("cluster", "cluster", hosts=BOTH, speed=rate(30))]
+    assert best_of(made, "latency").name == "alpha"
+    sentence = verdict_for(made, weights(), Workload()).sentence
+    assert "cluster would do 30 (27 to 33) tok/s: too close to call, so the simpler one" in sentence
+
+
+def test_one_interval_that_holds_the_others_likely_value_is_too_close():
+    assert too_close(rate(100, 60, 140), rate(130, 129, 131))
+    assert not too_close(rate(100, 90, 110), rate(120, 111, 130))
+
+
+def test_one_unknown_speed_on_cards_lets_the_rule_decide():
+    made = [candidate("alpha"), candidate("cluster", "cluster", hosts=BOTH, speed=rate(900))]
+    assert best_of(made, "latency").name == "alpha"
+
+
+def test_without_speeds_cards_go_before_ram():
+    made = [
+        candidate("alpha-experts-in-ram", "experts-in-ram"),
+        candidate("alpha-partial-offload", "partial-offload"),
+        candidate("cluster", "cluster", hosts=BOTH),
+    ]
+    assert best_of(made, "latency").name == "cluster"
+    assert best_of(made[:2][::-1], "latency").name == "alpha-experts-in-ram"
+
+
+def test_the_split_by_memory_is_shown_and_never_taken():
+    naive = candidate("cluster-by-memory", "cluster", hosts=BOTH, speed=rate(99))
+    assert best_of([naive], "latency") is None
+    assert verdict_for([naive], weights(), Workload(), "cluster-by-memory").choice == "cluster-by-memory"
+
+
+def test_one_server_takes_no_replicas_and_says_who_will_run_them():
+    made = [
+        candidate("alpha", speed=rate(20)),
+        candidate("replicas", "replicas", hosts=BOTH, speed=rate(40), servers=2),
+    ]
+    crowd = Workload(users=4)
+    assert verdict_for(made, weights(), crowd).choice == "replicas"
+    assert verdict_for(made, weights(), crowd, one_server=True).choice == "alpha"
+    with pytest.raises(ConfigurationError, match="evener serve will run replicas"):
+        verdict_for(made, weights(), crowd, "replicas", one_server=True)
+
+
+def test_the_nearest_layout_on_cards_is_named_with_what_it_lacks():
+    made = [candidate("alpha", fits=False, short=3 << 30), candidate("beta", fits=False, short=1 << 30)]
+    assert "beta comes nearest and is 1.0 GiB short" in verdict_for(made, weights(), Workload()).sentence
