@@ -143,9 +143,9 @@ def test_people_and_users_are_shown_apart() -> None:
 
 def test_one_card_instead_of_everything_costs_what_was_said() -> None:
     made = answer(QWEN, "--instead", "RTX PRO 6000 96GB", "--price", "RTX PRO 6000=8000", "--users", "8")
-    assert made["verdict"]["choice"] == "instead"
-    assert made["costs"]["instead"]["hardware"] == 8000
-    assert made["costs"]["instead"]["per_seat"] == 1000
+    assert made["verdict"]["choice"] == "one-box"
+    assert made["costs"]["one-box"]["hardware"] == 8000
+    assert made["costs"]["one-box"]["per_seat"] == 1000
 
 
 def test_another_price_of_energy_replaces_the_rigs() -> None:
@@ -155,7 +155,7 @@ def test_another_price_of_energy_replaces_the_rigs() -> None:
 
 
 def test_nothing_that_fits_is_a_no() -> None:
-    small = ("--layout", "instead")
+    small = ("--layout", "one-box")
     assert evener(QWEN, "--instead", "RTX 5060 Ti 8GB", "--json", *small) == 1
     assert evener(QWEN, "--sweep", "instead=RTX 5060 Ti 8GB;GTX 1660", "--json", *small) == 1
 

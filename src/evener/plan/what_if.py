@@ -21,7 +21,7 @@ from evener.records.whatif import Seats
 
 USERS, CONTEXT = 4, 4096  # unless somebody says otherwise
 MOST_POINTS = 500
-INSTEAD = "instead"  # name of the host that replaces everything
+INSTEAD = "one-box"  # name of the host that replaces everything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
