@@ -184,20 +184,23 @@ def _costs(plan: Plan, rig: Rig, prices: Prices, seats: Seats | None) -> dict[st
 
 def _named(model: str, quant: str | None) -> str:
     """The model in another quantisation. Raises ConfigurationError where only the catalogue has others."""
-    if quant in (None, ANY):
-        return model
-    name = model.partition(":")[0]
-    if name.lower() not in models.catalogue_names():
+    return model if quant in (None, ANY) else f"{_catalogue_name(model)}:{quant}"
+
+
+def _catalogue_name(model: str) -> str:
+    """Raises ConfigurationError for a model that is not of the catalogue."""
+    name = model.partition(":")[0].lower()
+    if name not in models.catalogue_names():
         raise ConfigurationError(
             f"--quant: {model} is what it is; other quantisations are known of the catalogue's models only",
             hint="evener models catalogue lists them",
         )
-    return f"{name}:{quant}"
+    return name
 
 
 async def _quantisations(model: str) -> tuple[str, ...]:
     """Every quantisation of a model of the catalogue, the largest first."""
-    name = _named(model, "").rstrip(":").lower()
+    name = _catalogue_name(model)
     return next(tuple(entry.sizes) for entry in await models.catalogue() if entry.name.lower() == name)
 
 
