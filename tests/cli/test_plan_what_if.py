@@ -212,6 +212,11 @@ def test_a_sweep_needs_a_model() -> None:
         evener("--sweep", "context=4096")
 
 
+def test_a_quantisation_that_no_model_has_is_told() -> None:
+    with pytest.raises(ConfigurationError, match="--quant FOO: no model of the catalogue has it"):
+        evener("--quant", "FOO")
+
+
 def test_only_the_catalogue_has_other_quantisations() -> None:
     with pytest.raises(ConfigurationError, match="is what it is"):
         evener("./mine.gguf", "--quant", "any")

@@ -155,6 +155,10 @@ async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatI
                 break
         if tried:
             rows.append(best_of(tried) or tried[-1])
+    if not rows:
+        raise ConfigurationError(
+            f"--quant {asked.quant}: no model of the catalogue has it", hint="evener models catalogue lists them"
+        )
     return WhatIf(
         kind="models",
         rig=rig.record.path,
