@@ -103,7 +103,7 @@ async def test_ctrl_c_keeps_what_was_measured_and_exits_4(runs: Path) -> None:
     async with fake_engine(FakeEngine(itl_s=0.02)) as engine:
         process = await started(engine.url, "-c", "1,2", "--num-prompts", "200", *SMALL)
         async with asyncio.timeout(60):
-            while len(engine.seen) < 8:  # noqa: ASYNC110 - another process fills the list
+            while len(engine.seen) < 8:
                 await asyncio.sleep(0.02)
             process.send_signal(signal.SIGINT)
             out, err = await process.communicate()
