@@ -8,6 +8,8 @@ Wi-Fi rates and round trips vary with everything. They are assumptions until `ev
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evener.plan.speed_values import value
 from evener.records.link import LinkMeasured, Measured
 from evener.records.plan import Value
@@ -29,17 +31,18 @@ _ASSUMED: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]
     "thunderbolt5": ((24, 10, 45), (130, 50, 400)),
     "wifi": ((0.4, 0.08, 1.2), (4000, 1500, 15000)),
 }
+# Beyond a measured round trip and the bytes: SmolLM2 on build 11434 over loopback, one thread each, 5.74 ms a token
+# without a worker, 6.17 behind one and 6.67 behind two. A network's interrupts are in its round trip.
+MEASURED_HOP_US = value(380, 200, 1200)
 PRESETS: dict[str, LinkSpeed] = {
     name: LinkSpeed(name=name, source="assumed", gbit_per_s=value(*rate), rtt_us=value(*rtt))
     for name, (rate, rtt) in _ASSUMED.items()
 }
+PRESETS["loopback"] = replace(PRESETS["loopback"], hop_us=MEASURED_HOP_US)
 UNKNOWN = LinkSpeed(
     name="unknown", source="assumed", gbit_per_s=value(1.5, 0.09, 40), rtt_us=value(250, 40, 1500)
 )  # fmt: skip
 STATED = 0.1  # an owner's figure is a data sheet's
-# Beyond a measured round trip and the bytes: SmolLM2 on build 11434 over loopback, one thread each, 5.74 ms a token
-# without a worker, 6.17 behind one and 6.67 behind two. A network's interrupts are in its round trip.
-MEASURED_HOP_US = value(380, 200, 1200)
 
 
 def preset(name: str) -> LinkSpeed | None:
