@@ -7,7 +7,8 @@ import pytest
 from evener.config import parse_rig
 from evener.errors import RigFileError
 from evener.plan.candidates import Question, make_plan
-from evener.plan.commands import Tools, tunnelled
+from evener.plan.commands import Tools
+from evener.plan.routes import route, tunnelled
 from evener.records.plan import Workload
 from evener.records.rig import Host, Link, Rig
 from tests.rigs import GIB, cpu, scan, seen, weights
@@ -53,8 +54,34 @@ def test_a_link_without_a_tunnel_starts_none():
 
 
 def test_only_the_local_head_tunnels():
-    assert tunnelled(RIG, RIG.hosts[0]) == {"beta": "me@beta.lan"}
-    assert tunnelled(RIG, RIG.hosts[1]) == {}
+    assert tunnelled(RIG) == ("beta",)
+    assert tunnelled(replace(RIG, hosts=tuple(reversed(RIG.hosts)))) == ()
+
+
+TWO_CABLES = replace(
+    RIG,
+    links=(
+        Link(name="slow", between=("alpha", "beta"), gbit_per_s=0.94, rtt_us=250, tunnel=True),
+        Link(
+            name="fast", between=("alpha", "beta"), gbit_per_s=40, rtt_us=100,
+            addresses=(("alpha", "10.1.0.1"), ("beta", "10.1.0.2")),
+        ),
+    ),
+)  # fmt: skip
+
+
+def test_of_two_cables_the_faster_is_taken_with_its_own_addresses():
+    made = cluster(TWO_CABLES)
+    assert next(w for w in made.workers if w.host == "beta").listen == "10.1.0.2:50055"
+    assert made.tunnels == (), "the tunnel is on the other cable"
+
+
+def test_a_chosen_cable_is_the_one_that_is_used():
+    slow = replace(TWO_CABLES, links=TWO_CABLES.links[:1])
+    assert len(cluster(slow).tunnels) == 1
+    hosts = (seen("alpha", cpu(8 * GIB)), seen("beta", cpu(8 * GIB)))
+    way = route(TWO_CABLES.hosts[0], TWO_CABLES.hosts[1], TWO_CABLES, scan(*hosts))
+    assert (way.link.name, way.address, way.ssh) == ("fast", "10.1.0.2", None)
 
 
 def test_a_tunnel_to_a_host_without_ssh_is_a_fault_of_the_file():

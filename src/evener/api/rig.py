@@ -23,10 +23,11 @@ from evener.edges.ssh_shell import SshShell
 from evener.engine import capability
 from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError, HostUnreachable
 from evener.launch.bring_up import foreign_endpoints
-from evener.plan.commands import tunnelled
+from evener.plan.routes import tunnelled
+from evener.plan.seats import cpu_threads
 from evener.ports import Shell
 from evener.records import rig as records
-from evener.records.card import EngineSeen, Scan
+from evener.records.card import EngineSeen, HostSeen, Scan
 from evener.records.deployment import Deployment
 from evener.records.link import LinkMeasured
 from evener.records.speed import CardMeasured
@@ -129,7 +130,7 @@ class Rig:
 
         The head's own worker, if it has one, takes the first.
         """
-        behind = tunnelled(self.record, self.record.head)
+        behind = tunnelled(self.record)
         free = await self.ports_free_on(replace(self.record.head, address=LOOPBACK)) if behind else []
         return dict(zip(behind, reversed(free[1:]), strict=False))
 
@@ -147,10 +148,14 @@ class Rig:
 
 
 def measured_speeds(scan: Scan) -> tuple[CardMeasured, ...]:
-    """The last measurement of each card that is still in the machine where it was measured."""
-    machines = {seen.name: seen.machine_id for seen in scan.hosts}
+    """The last measurement of each card that is still in the machine where it was measured, a CPU's with as many
+    threads as a plan would use now."""
     known = measured.cards((seen.name, card.id) for seen in scan.hosts for card in seen.cards)
-    return tuple(card for card in known if card.machine_id == machines[card.host])
+    return tuple(card for card in known if (seen := scan.host(card.host)) and _still_holds(card, seen, scan))
+
+
+def _still_holds(card: CardMeasured, seen: HostSeen, scan: Scan) -> bool:
+    return card.machine_id == seen.machine_id and card.threads in (None, cpu_threads(seen, scan))
 
 
 async def heard_on(shell: Shell) -> frozenset[tuple[str, int]]:

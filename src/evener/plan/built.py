@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evener.plan import memory
-from evener.plan.commands import bench_command, commands, tunnelled
+from evener.plan.commands import bench_command, commands
 from evener.plan.placing import Chain, Placed, needed, placed, shortage, stages
 from evener.plan.question import Question
+from evener.plan.routes import route
 from evener.plan.runs import Load
 from evener.plan.seats import Used, names_at_head, speed_of
 from evener.plan.speed import predict
@@ -50,7 +51,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
     host = question.rig.host(chain.head) or done.parts[-1][0].host
     written = commands(
         used, done.load.weights, done.load.workload, head=host, serve=question.rig.serve, tools=question.tools,
-        through=tunnelled(question.rig, host),
+        routes={one.name: route(host, one, question.rig, question.scan) for one in question.rig.hosts},
         experts_in_ram=done.load.experts_in_ram, begin=done.load.begin, copies=done.load.copies,
     )  # fmt: skip
     return Candidate(

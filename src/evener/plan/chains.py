@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from evener.plan.placing import Chain
 from evener.plan.question import Question
-from evener.plan.seats import cable, seats_of
+from evener.plan.routes import route
+from evener.plan.seats import seats_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,10 @@ def chains_of(question: Question) -> Chains:
     if len(seats) < 2 or head is None or seats[head][0].endpoint:
         return Chains(hosts=hosts, cluster=None)
     ordered = [*list(seats)[1:], head]
+    by_name = {host.name: host for host in rig.hosts}
     cluster = Chain(
         seats=tuple(seat for name in ordered for seat in seats[name]),
         head=head,
-        links={name: cable(head, name, rig, scan) for name in seats},
+        links={name: route(by_name[head], by_name[name], rig, scan).speed for name in seats},
     )
     return Chains(hosts=hosts, cluster=cluster)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from evener.dialects import llama_flags as flags
 from evener.dialects.ssh_tunnel import LOOPBACK, tunnel_argv
+from evener.plan.routes import Route
 from evener.plan.seats import Seat, Used, names_at_head, served_hosts
 from evener.records.plan import Command, Workload
-from evener.records.rig import Host, Rig, Serve
+from evener.records.rig import Host, Serve
 from evener.records.weights import Weights
 
 
@@ -41,22 +41,22 @@ def commands(
     head: Host,
     serve: Serve,
     tools: Tools,
-    through: Mapping[str, str] = MappingProxyType({}),
+    routes: Mapping[str, Route],
     experts_in_ram: int = 0,
     begin: int = 0,
     copies: bool = True,
 ) -> Written:
     """Workers, tunnels, and the server on `head`, which may hold no layer itself.
 
-    `through` names hosts whose worker is reached by an ssh tunnel, and what ssh calls them: such a worker listens on
-    its own loopback. Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts
+    `routes` says where each host's worker listens, or that it is reached through ssh: then it listens on its own
+    loopback. Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts
     to the head's RAM, and the slots before `begin` are its CPU's.
     """
     seats = [u.seat for u in used]
     served = [s for s in seats if s.host.name in served_hosts(seats, head.name)]
     ours = dict.fromkeys(s.host.name for s in served if s.endpoint is None)
-    workers = {name: _worker([s for s in seats if s.host.name == name], tools, through) for name in ours}
-    tunnels = tuple(_tunnel(head, through[name], worker) for name, worker in workers.items() if name in through)
+    workers = {name: _worker([s for s in seats if s.host.name == name], tools, routes[name]) for name in ours}
+    tunnels = tuple(_tunnel(head, ssh, worker) for name, worker in workers.items() if (ssh := routes[name].ssh))
     its_seats = [s for s in seats if s.host.name == head.name]
     address = _address(head, serve)
     alone_on_cpu = its_seats == seats and seats[0].card.kind == "cpu"
@@ -81,13 +81,6 @@ def commands(
     return Written(workers=tuple(workers.values()), tunnels=tunnels, server=server)
 
 
-def tunnelled(rig: Rig, head: Host) -> dict[str, str]:
-    """Hosts that the head reaches through ssh, and what ssh calls them: those at a link with tunnel = true."""
-    far = (end for link in rig.links if link.tunnel and head.name in link.between for end in link.between)
-    hosts = (rig.host(name) for name in far if name != head.name)
-    return {host.name: host.ssh for host in hosts if host and host.ssh} if head.connection == "local" else {}
-
-
 def _blocks_with_experts(weights: Weights) -> int:
     """Up to the last of them; 1 for a model without any."""
     return max((block + 1 for block, size in enumerate(weights.slot_expert_bytes) if size), default=1)
@@ -104,11 +97,11 @@ def _address(host: Host, serve: Serve) -> str:
     return host.address or serve.host if host.connection == "ssh" else serve.host
 
 
-def _worker(seats: Sequence[Seat], tools: Tools, through: Mapping[str, str]) -> Command:
+def _worker(seats: Sequence[Seat], tools: Tools, way: Route) -> Command:
     host = seats[0].host
     port = tools.ports.get(host.name, host.ports[0])
-    listen = (LOOPBACK if host.name in through else host.address or LOOPBACK, port)
-    near = f"{LOOPBACK}:{tools.near_ports.get(host.name, port)}" if host.name in through else None
+    listen = (way.address or LOOPBACK, port)
+    near = f"{LOOPBACK}:{tools.near_ports.get(host.name, port)}" if way.ssh else None
     argv = flags.worker_argv(
         _program(flags.WORKER, host.name, tools),
         listen=listen,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evener.plan import cards, links
+from evener.plan import cards
 from evener.plan.memory import OVERHEAD_BYTES
 from evener.plan.speed_devices import device_speed
 from evener.records.card import Card, HostSeen, Scan
-from evener.records.rig import Host, Rig
-from evener.records.speed import DeviceSpeed, LinkSpeed
+from evener.records.rig import Host
+from evener.records.speed import DeviceSpeed
 
 Speeds = Mapping[tuple[str, str], DeviceSpeed]  # (host, card id) -> what was measured there
 
@@ -75,24 +75,6 @@ def seats_of(host: Host, scan: Scan, measured: Speeds | None = None) -> list[Sea
 def speed_of(host: str, card: Card, measured: Speeds) -> DeviceSpeed | None:
     """What was measured on a card, filled up from the catalogue; None where neither knows it."""
     return device_speed(cards.find(card.name, memory_bytes=card.total_bytes), measured.get((host, card.id)))
-
-
-def cable(a: str, b: str, rig: Rig, scan: Scan) -> LinkSpeed:
-    """What is known of the way between two hosts: measured, stated, or next to nothing.
-
-    Of several cables it is the one that leads to the host's own address, where RPC goes.
-    """
-    between = [link for link in rig.links if set(link.between) == {a, b}]
-    far = rig.host(b)
-    address = far.address if far else None
-    usual = [link for link in between if dict(link.addresses).get(b, address) == address]
-    chosen = next(iter(usual or between), None)
-    known = None if chosen is None else next((m for m in scan.links if m.name == chosen.name), None)
-    one, other = scan.host(a), scan.host(b)
-    # A link that was measured says more than that both names are one machine's: containers have cables too.
-    if known is None and (a == b or (one and other and one.machine_id and one.machine_id == other.machine_id)):
-        return links.PRESETS["loopback"]
-    return links.UNKNOWN if chosen is None else links.link_speed(chosen, known)
 
 
 def _gpu_seat(host: Host, card: Card, seen: HostSeen, speed: DeviceSpeed | None) -> Seat:

@@ -43,14 +43,17 @@ def cpu(host: Host, *, seen: Cpu, memory: Memory, people: Iterable[Person]) -> C
 
 def gpu_holders(
     card: Card, apps: Sequence[GpuProcess], people: Sequence[Person], residents: Sequence[Resident]
-) -> tuple[Holder, ...]:
+) -> tuple[Holder, ...] | None:
     """Who holds a GPU's memory, the largest first; the rest that the driver counts, if it is worth a row, last.
 
-    Where one process's memory is not told, the rest is not known either.
+    Where one process's memory is not told, the rest is not known either. None where the driver names nobody and does
+    not count what is used: then nobody knows.
     """
     mine = [app for app in apps if app.gpu_uuid in (card.uuid, card.id)]
     by_pid = {person.pid: person for person in people}
     holders = [_holder(card, residents, _known(app, by_pid.get(app.pid)), app.bytes) for app in mine]
+    if card.used_bytes is None and not holders:
+        return None
     told = [h.bytes for h in holders if h.bytes is not None]
     rest = (card.used_bytes or 0) - sum(told)
     if len(told) == len(holders) and rest >= UNATTRIBUTED_BYTES:

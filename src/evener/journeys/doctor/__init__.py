@@ -11,7 +11,7 @@ from datetime import datetime
 from evener.errors import HostError
 from evener.journeys.doctor import ask, cards, engines, hosts, links, reach, twins
 from evener.journeys.doctor.seen import HostAnswers, Path, Ports, Seen
-from evener.plan.commands import tunnelled
+from evener.plan.routes import tunnelled
 from evener.ports import Report, Rpc, Shell
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
@@ -112,7 +112,7 @@ async def _answers(rig: Rig, reached: Mapping[str, Shell], world: World) -> dict
 async def _ports(rig: Rig, reached: Mapping[str, Shell], rpc: Rpc, scan: Scan) -> dict[str, Ports]:
     """Closed ports are tried from this machine: only where it is the head, and goes there without a tunnel."""
     here = rig.head.connection == "local"
-    through_ssh = tunnelled(rig, rig.head)
+    through_ssh = tunnelled(rig)
 
     async def one(host: Host) -> Ports:
         at = scan.host(host.name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evener.errors import EndpointError, EndpointRefused, EndpointTimedOut
 from evener.journeys.doctor.seen import Seen
-from evener.plan.commands import tunnelled
+from evener.plan.routes import tunnelled
 from evener.ports import WorkerSeen
 from evener.records.finding import Finding
 from evener.records.rig import Host
@@ -46,7 +46,7 @@ def endpoints(seen: Seen) -> Iterator[Finding]:
 def firewall(seen: Seen) -> Iterator[Finding]:
     """A closed port refuses at once. One that says nothing, or that there is no way to it, is filtered: firewalls drop
     packets or answer so in a router's name; and a worker behind it could not be reached either."""
-    through_ssh = tunnelled(seen.rig, seen.rig.head)
+    through_ssh = tunnelled(seen.rig)
     for host, _ in seen.asked():
         if host.name in through_ssh:
             what = "RPC goes through ssh: none of its ports need be open"

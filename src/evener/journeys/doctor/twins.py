@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from evener.journeys.doctor.seen import Seen
-from evener.plan.commands import tunnelled
+from evener.plan.routes import tunnelled
 from evener.records.finding import Finding
 
 
@@ -69,7 +69,7 @@ def _on_a_host(seen: Seen, where: str, endpoint: str, machine: str) -> Finding:
 
 def addresses(seen: Seen) -> Iterator[Finding]:
     """A worker is bound to its host's address, which must be on one of that host's interfaces, or to loopback."""
-    through_ssh = tunnelled(seen.rig, seen.rig.head)
+    through_ssh = tunnelled(seen.rig)
     for host, _ in seen.asked():
         health, address = seen.health(host.name), host.address or ""
         on_loopback = address.startswith("127.") or host.name in through_ssh
