@@ -15,6 +15,13 @@ import pytest
 from evener.config import parse_rig
 from evener.records.card import Card, HostSeen
 from evener.scan.first_rig import first_rig
+from evener.testing.gguf_files import gguf_bytes
+
+TINY = {
+    "general.architecture": "llama", "llama.block_count": 1, "llama.embedding_length": 256,
+    "llama.attention.head_count": 4, "llama.vocab_size": 100,
+}  # fmt: skip
+TENSORS = [("token_embd.weight", "Q8_0", (256, 100))]
 
 
 @pytest.fixture
@@ -196,3 +203,19 @@ def test_links_are_measured_kept_and_shown_again(engine: Path, tmp_path: Path, m
     assert re.search(r"measured \d+ s ago", evener("scan").stdout)
     (tmp_path / "rig.toml").write_text(text.replace("127.0.0.2", "127.0.0.4"))
     assert json.loads(evener("scan", "--json").stdout)["links"] == []  # of another address: it says nothing
+
+
+def test_scan_takes_a_model_only_to_measure_with(here: Path) -> None:
+    done = evener("scan", "demo")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: demo: scan takes a model only to measure with\nhint: add --measure\n",
+    )
+
+
+def test_what_cannot_be_measured_says_why(here: Path) -> None:
+    (here / "tiny.gguf").write_bytes(gguf_bytes(TINY, TENSORS) + bytes(27200))
+    done = evener("scan", "--measure", "--yes", "tiny.gguf")
+    assert done.returncode == 3
+    assert "error: nothing could be measured: " in done.stderr
+    assert "no engine there" in done.stderr

@@ -32,7 +32,8 @@ def test_nothing_is_measured_beside_a_deployment_unless_somebody_says_so(rig):
     refused = rig.run("scan", "--measure", "--rig", str(rig.path))
     assert refused.returncode == 3
     assert "in use: beta: deployment smollm2-135m-instruct.q4-1 runs there" in refused.stderr
-    assert refused.stderr.splitlines()[-1] == "hint: --yes measures beside it; it stops nothing that runs"
+    assert refused.stderr.splitlines()[-1] == "hint: evener scan --measure --yes measures beside it; nothing is stopped"
+    assert rig.run("plan", "demo", "--fresh", "--rig", str(rig.path)).stderr == refused.stderr
     assert scanned(rig)["speeds"] == []
     assert len(scanned(rig, "--measure", "--yes")["speeds"]) == 2
     assert rig.deployment()["state"] == "ready"

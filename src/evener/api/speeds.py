@@ -50,7 +50,9 @@ async def measure(
     ModelMissing for a model that is not here; HostError when nothing at all could be measured.
     """
     if not beside_others and (others := taken(rig, scan)):
-        raise HostBusy(f"cards are in use: {others[0]}", hint="--yes measures beside it; it stops nothing that runs")
+        raise HostBusy(
+            f"cards are in use: {others[0]}", hint="evener scan --measure --yes measures beside it; nothing is stopped"
+        )
     wanted = list(dict.fromkeys(names or [DEMO]))
     weights = {Path(w.paths[0]).name: w for w in [await _weights(name) for name in wanted]}
     if len(weights) < len(wanted):
