@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from evener.cli.first_screen import next_command, screen
 from evener.cli.scan_view import memory_bar, scan_view
 from evener.cli.words import age
 from evener.records.card import Card, Holder
+from evener.records.plan import Value
 from evener.records.rig import CardRules, Host, Link, Resident, Rig
+from evener.records.speed import CardMeasured, DeviceSpeed
 from evener.scan.take import Door
 from evener.testing.fake_linux import fake_linux
-from tests import case_one
+from tests import case_one, rigs
 
 GOLDEN = Path(__file__).parent / "golden"
 RESIDENT = Resident(name="comfyui", card="RTX 5060 Ti", bytes=4000 << 20)
@@ -121,3 +124,26 @@ def test_a_link_without_figures_says_so() -> None:
 
 SEEN = case_one.HostSeen(name="alpha", connection="local")
 SCAN = case_one.Scan(taken_at=case_one.NOON, hosts=(SEEN,), devices=())
+
+
+def test_a_measured_card_says_how_fast_it_is_and_how_long_ago_that_was() -> None:
+    measured = CardMeasured(
+        host="alpha",
+        card="cpu",
+        card_name="EPYC",
+        machine_id="alpha",
+        threads=8,
+        build=11434,
+        speed=DeviceSpeed(
+            source="measured: llama-bench",
+            taken_at=datetime(2026, 1, 1, 21, tzinfo=UTC),
+            n=10,
+            weights_bytes_per_s=Value(value=37.94e9, low=35.38e9, high=39.1e9),
+            flop_per_s=Value(value=138.6e9, low=130.3e9, high=142.8e9),
+        ),
+        rows=(),
+    )
+    scan = replace(rigs.scan(rigs.seen("alpha", rigs.cpu()), rigs.seen("beta", rigs.cpu())), speeds=(measured,))
+    text = shown(scan_view(rigs.rig("alpha", "beta"), scan, width=160), 160)
+    said = "reads weights at 37.9 (35.4-39.1) GB/s · multiplies at 139 (130-143) Gop/s (8 threads, n=10, b11434)"
+    assert text.count(f"{said}, measured 3 h ago") == 1
