@@ -15,6 +15,7 @@ from evener.engine import capability as capabilities
 from evener.engine.host import HERE, cpu_digest, cuda_architectures, look
 from evener.engine.install import Folders, speaking_of
 from evener.engine.install import install as _install
+from evener.engine.lock import LOCK
 from evener.engine.release import is_engine, official
 from evener.engine.source import PIN
 from evener.errors import ConfigurationError, EngineError, EngineMissing
@@ -72,21 +73,21 @@ async def install(
     door = shell or here()
     engines = await _engines_folder(door)
     sources = state.cache_folder() / "sources"
+    lock = _lock(door)
     with speaking_of(door.host):
         if releases := await _releases(door, given, backend):
             return await adopt.install_release(
-                door, sources=releases, engines=engines, downloads=HttpDownloads(), kept=sources, report=report,
-                sha256=sha256,
+                door, sources=releases, engines=engines, downloads=HttpDownloads(), kept=sources, lock=lock,
+                report=report, sha256=sha256,
             )  # fmt: skip
         if sha256:
             raise ConfigurationError("--sha256 is for release archives: the source's hash is known")
-        lock = "install.lock" if _is_here(door) else f"install-{door.host}.lock"
         folders = Folders(
             engines=engines,
             workshops=f"{PurePosixPath(engines).parent}/workshops",
             sources=sources,
             logs=state.cache_folder() / "logs",
-            lock=state.engines_folder() / lock,
+            lock=lock,
         )
         return await _install(
             door, here=here(), folders=folders, environ=os.environ if _is_here(door) else {}, report=report,
@@ -99,7 +100,9 @@ async def push(to: Shell, *, report: Report, engine: str | None = None) -> Insta
     shell = here()
     chosen = resolve.demand(await _candidates(shell, engine))
     with speaking_of(to.host):
-        return await adopt.push(shell, to, engine=chosen, engines=await _engines_folder(to), report=report)
+        return await adopt.push(
+            shell, to, engine=chosen, engines=await _engines_folder(to), lock=_lock(to), report=report
+        )
 
 
 async def check(engine: str | None = None, *, model: str | None = None, shell: Shell | None = None) -> EngineCheck:
@@ -138,6 +141,11 @@ async def _releases(shell: Shell, given: str | None, backend: Backend | None) ->
 
 def _is_here(shell: Shell) -> bool:
     return isinstance(shell, LocalShell)
+
+
+def _lock(shell: Shell) -> Path:
+    """This machine's lock for installing on a host."""
+    return state.engines_folder() / (LOCK if _is_here(shell) else f"install-{shell.host}.lock")
 
 
 async def _engines_folder(shell: Shell) -> str:

@@ -18,6 +18,7 @@ from evener.engine.capability import capability, worker_banner
 from evener.engine.host import HostFacts, look
 from evener.engine.install import COMMAND, installed, prover
 from evener.engine.landing import carry, engine_files, landing
+from evener.engine.lock import installing
 from evener.engine.release import Release, demand_fit, read_name, unpack
 from evener.engine.resolve import built_in
 from evener.errors import EngineError, EngineUnfit
@@ -40,12 +41,14 @@ async def install_release(
     engines: str,
     downloads: Downloads,
     kept: Path,
+    lock: Path,
     report: Report,
     sha256: str | None = None,
 ) -> Installed:
     """Leave an official release in the cache of the shell's host. `sources` are URLs or files here, the engine first.
 
-    What is downloaded stays in `kept`. Raises EngineError, EngineBuildFailed, FetchFailed.
+    What is downloaded stays in `kept`. `sha256` is demanded of the first; every other is noted as unvouched for.
+    Raises EngineError, EngineBuildFailed, FetchFailed, HostBusy.
     """
     began = time.monotonic()
     facts = await look(shell)
@@ -55,17 +58,41 @@ async def install_release(
     ]
     hashes = [await asyncio.to_thread(file_sha256, archive) for archive in archives]
     mark = _release_mark(release, backend, hashes[0])
-    unknown = ", ".join(f"{a.name} has sha256 {h}" for a, h in zip(archives, hashes, strict=True))
-    notes = () if sha256 else (f"nobody has vouched for this: {unknown} (--sha256 demands one)",)
+    notes = unvouched([archive.name for archive in archives], hashes, demanded=sha256 is not None)
     engine = f"{engines}/{mark.key}"
-    if already := await built_in(shell, engine):
-        return await installed(shell, engine, already, facts=facts, already=True, began=began)
+    already = able = await built_in(shell, engine)
+    if able is None:
+        async with installing(shell, engines, lock=lock):
+            already = able = await built_in(shell, engine)
+            if able is None:
+                able = await _unpacked(shell, archives, mark, engines=engines, kept=kept, facts=facts, report=report)
+    return await installed(shell, engine, able, facts=facts, already=already is not None, began=began, notes=notes)
+
+
+def unvouched(names: Sequence[str], hashes: Sequence[str], *, demanded: bool) -> tuple[str, ...]:
+    """A note on every archive whose hash nobody demanded; `demanded` is about the first."""
+    unknown = [f"{name} has sha256 {found}" for name, found in zip(names, hashes, strict=True)][int(demanded) :]
+    if not unknown:
+        return ()
+    hint = "" if demanded else " (--sha256 demands one)"
+    return (f"nobody has vouched for this: {', '.join(unknown)}{hint}",)
+
+
+async def _unpacked(
+    shell: Shell,
+    archives: Sequence[Path],
+    mark: Built,
+    *,
+    engines: str,
+    kept: Path,
+    facts: HostFacts,
+    report: Report,
+) -> Built:
     with tempfile.TemporaryDirectory(prefix=".release-", dir=kept) as own:
         for archive in archives:
             report(Progress(what="unpack", detail=archive.name))
             await asyncio.to_thread(unpack, archive, Path(own))
-        able = await _land(shell, Path(own), mark, engines=engines, facts=facts, report=report)
-    return await installed(shell, engine, able, facts=facts, already=False, began=began, notes=notes)
+        return await _land(shell, Path(own), mark, engines=engines, facts=facts, report=report)
 
 
 def _named(source: str, facts: HostFacts) -> tuple[Release, Backend]:
@@ -113,16 +140,18 @@ def _release_mark(release: Release, backend: Backend, sha256: str) -> Built:
 # ---- this host's engine, for another host
 
 
-async def push(here: Shell, there: Shell, *, engine: FoundEngine, engines: str, report: Report) -> Installed:
+async def push(
+    here: Shell, there: Shell, *, engine: FoundEngine, engines: str, lock: Path, report: Report
+) -> Installed:
     """Carry `engine`, of this machine, to `engines` on another host, where it must prove itself before it lands.
 
     Raises EngineUnfit with the reason when system, processor, C library, libraries or cards do not allow it,
-    HostError when there is no room.
+    HostError when there is no room, HostBusy while another session installs there.
     """
     began = time.monotonic()
     ours, theirs = await look(here), await look(there)
     source = Path(engine.folder)
-    mark = engine.built or await _own_mark(here, source, cpu=ours.cpu)
+    mark = await _mark(here, engine, cpu=ours.cpu)
     needs = Needs(
         system=ours.system,
         machine=ours.machine,
@@ -132,16 +161,23 @@ async def push(here: Shell, there: Shell, *, engine: FoundEngine, engines: str, 
     if why := misfit(needs, mark.backend, theirs):
         raise EngineUnfit(f"this machine's engine does not fit there: {why}", hint=f"{COMMAND} makes one that does")
     folder = f"{engines}/{mark.key}"
-    if already := await built_in(there, folder):
-        return await installed(there, folder, already, facts=theirs, already=True, began=began)
-    proved_on = replace(mark, cpu=mark.cpu if mark.cpu == ANY_CPU else theirs.cpu)
+    already = able = await built_in(there, folder)
+    if able is None:
+        async with installing(there, engines, lock=lock):
+            already = able = await built_in(there, folder)
+            if able is None:
+                proved_on = replace(mark, cpu=mark.cpu if mark.cpu == ANY_CPU else theirs.cpu)
+                able = await _carried(there, source, proved_on, engines=engines, facts=theirs, report=report)
+    return await installed(there, folder, able, facts=theirs, already=already is not None, began=began)
+
+
+async def _carried(there: Shell, source: Path, mark: Built, *, engines: str, facts: HostFacts, report: Report) -> Built:
     try:
-        able = await _land(there, source, proved_on, engines=engines, facts=theirs, report=report)
+        return await _land(there, source, mark, engines=engines, facts=facts, report=report)
     except EngineUnfit as error:
         raise EngineUnfit(
             f"this machine's engine does not run there: {error.message}", hint=f"{COMMAND} makes one that does"
         ) from error
-    return await installed(there, folder, able, facts=theirs, already=False, began=began)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +215,14 @@ def glibc_needed(folder: Path) -> tuple[int, int] | None:
         with (folder / name).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             found += [int(symbol[1]) for symbol in _GLIBC.finditer(content)]
     return (2, max(found)) if max(found) else None
+
+
+async def _mark(here: Shell, engine: FoundEngine, *, cpu: str) -> Built:
+    """What is known of an engine. A mark is believed in our own cache, under its own name, and nowhere else."""
+    folder = Path(engine.folder)
+    if engine.source == "cache" and engine.built and engine.built.key == folder.name:
+        return engine.built
+    return await _own_mark(here, folder, cpu=cpu)
 
 
 async def _own_mark(here: Shell, folder: Path, *, cpu: str) -> Built:

@@ -16,7 +16,7 @@ from evener.engine.capability import demand
 from evener.engine.choice import choose, demand_tools
 from evener.engine.host import HERE, HostFacts, look
 from evener.engine.landing import Prove, copy_programs, landing
-from evener.engine.lock import install_lock
+from evener.engine.lock import installing
 from evener.engine.resolve import built_in, size_bytes
 from evener.engine.source import PIN, Pin, fetch
 from evener.errors import EngineError, EngineUnfit
@@ -78,7 +78,7 @@ async def install(
     built = await built_in(shell, engine)
     already = built is not None
     if built is None:
-        with install_lock(folders.lock):
+        async with installing(shell, folders.engines, lock=folders.lock):
             built = await built_in(shell, engine)
             if built is None:
                 demand_tools(facts)

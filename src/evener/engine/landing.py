@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -11,8 +13,9 @@ from pathlib import Path
 from evener import files
 from evener.codec import to_json
 from evener.dialects.llama_build import PROGRAMS, WORKER
-from evener.engine.resolve import built_in
-from evener.errors import EngineBuildFailed, HostError
+from evener.engine.lock import LANDING
+from evener.engine.resolve import KEY, built_in
+from evener.errors import EngineBuildFailed, EngineError, EngineUnfit, HostError
 from evener.ports import Report, Shell
 from evener.records.capability import Built, Capability
 from evener.together import to_the_end
@@ -31,10 +34,14 @@ Prove = Callable[[str], Awaitable[Capability]]
 async def landing(shell: Shell, engines: str, built: Built, prove: Prove) -> AsyncIterator[str]:
     """A folder to fill. When the block ends well it is proved, marked and named `engines`/KEY; else it is removed.
 
-    A crash leaves a folder whose name starts with a dot, which nobody takes for an engine.
+    A crash leaves a folder whose name starts with a dot: nobody takes it for an engine, `lock.installing` removes it.
+    What has the name already and was never an engine stays. Raises EngineError.
     """
-    folder = f"{engines}/.landing-{built.key}"
-    await files.remove(shell, folder)  # left by a crash
+    if not KEY.fullmatch(built.key):
+        raise EngineError(f"{built.key!r}: not a name for an engine")
+    named = f"{engines}/{built.key}"
+    folder = f"{engines}/{LANDING}{built.key}-{os.getpid()}-{secrets.token_hex(4)}"
+    await _demand_ours(shell, named)
     try:
         await files.make_folder(shell, folder)
         yield folder
@@ -47,17 +54,32 @@ async def landing(shell: Shell, engines: str, built: Built, prove: Prove) -> Asy
             protocol=able.protocol,
         )
         await files.write(shell, f"{folder}/engine.json", (to_json(mark, indent=2) + "\n").encode())
-        named = f"{engines}/{built.key}"
-        if await built_in(shell, named) is None:
-            await files.remove(shell, named)  # a folder that nobody takes for an engine
-        await files.rename(shell, folder, named)
+        await _name(shell, folder, named)
     except BaseException:
         await to_the_end(_removed(shell, folder))
         raise
 
 
+async def _name(shell: Shell, folder: str, named: str) -> None:
+    if await built_in(shell, named) is not None:  # of another session, where nothing could be locked
+        await files.remove(shell, folder)
+        return
+    await _demand_ours(shell, named)
+    await files.remove(shell, named)
+    await files.rename(shell, folder, named)
+
+
+async def _demand_ours(shell: Shell, named: str) -> None:
+    """What landed here has had an engine.json ever since, and be it spoilt."""
+    there = await files.entries(shell, [named, f"{named}/engine.json"])
+    if list(there) == [named]:
+        raise EngineError(
+            f"{shell.host}: {named} is there and is no engine of evener's", hint="move it away, or delete it"
+        )
+
+
 async def _removed(shell: Shell, folder: str) -> None:
-    """Best effort: a host that cannot be reached any more keeps a folder that the next landing removes."""
+    """Best effort: a host that cannot be reached any more keeps a folder that the next install removes."""
     with suppress(HostError, TimeoutError):
         async with asyncio.timeout(CLEAN_WITHIN_S):
             await files.remove(shell, folder)
@@ -94,12 +116,27 @@ async def carry(
 
 
 def engine_files(folder: Path) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """What makes up an engine: files in the order of sending, and links (name, target), all of one folder."""
-    found = [path for path in folder.iterdir() if path.name in PROGRAMS or is_library(path.name)]
-    links = tuple((path.name, path.readlink().name) for path in found if path.is_symlink())
-    plain = [path.name for path in found if not path.is_symlink()]
+    """What makes up an engine: files in the order of sending, and links (name, target), all of one folder.
+
+    A library's link to its neighbour stays a link; any other is the file that it leads to. Raises EngineUnfit when no
+    worker is among them.
+    """
+    wanted = [path for path in folder.iterdir() if path.name in PROGRAMS or is_library(path.name)]
+    found = {path.name: path for path in wanted if path.is_file()}
+    links = {name: target for name, path in found.items() if (target := _neighbour(path)) in found}
+    plain = [name for name in found if name not in links]
+    if WORKER not in plain:
+        raise EngineUnfit(f"{folder}: no {WORKER} in it", hint="name the folder that llama.cpp's programs are in")
     order = sorted(plain, key=lambda name: (not is_library(name), name != WORKER, name))
-    return tuple(order), links
+    return tuple(order), tuple(links.items())
+
+
+def _neighbour(path: Path) -> str:
+    """The name that a library's link leads to in its own folder; empty for all else."""
+    if not (path.is_symlink() and is_library(path.name)):
+        return ""
+    target = path.parent / path.readlink()
+    return target.name if target.parent.resolve() == path.parent.resolve() else ""
 
 
 def is_library(name: str) -> bool:

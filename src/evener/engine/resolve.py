@@ -18,6 +18,9 @@ _MARKS = (
     """for f in "$1"/*/engine.json; do [ -f "$f" ] && { echo "mark=${f%/engine.json}"; cat "$f"; echo; }; done; :"""
 )
 
+# A key names a folder that may be replaced: it must not be able to name anything else.
+KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
 _FOLDER = 'if [ -f "$1" ]; then cd -- "$(dirname -- "$1")"; else cd -- "$1"; fi 2>/dev/null && pwd; :'
 
 INSTALL_HINT = "evener engine install (a CPU build takes 3 to 11 minutes on 2 cores and 1 GB of disk while it builds)"
@@ -95,10 +98,12 @@ async def built_in(shell: Shell, folder: str) -> Built | None:
 
 
 def read_built(text: str | bytes, folder: str) -> Built | None:
+    """None for what is no mark, or has a key that we would not write."""
     try:
-        return from_json(Built, text, source=f"{folder}/engine.json")
+        built = from_json(Built, text, source=f"{folder}/engine.json")
     except RunUnreadable:
         return None
+    return built if KEY.fullmatch(built.key) else None
 
 
 async def size_bytes(shell: Shell, folder: str) -> int | None:
