@@ -212,6 +212,18 @@ def test_a_sweep_needs_a_model() -> None:
         evener("--sweep", "context=4096")
 
 
+def test_a_model_with_mtp_blocks_has_a_row_and_one_that_is_there_twice_is_said_to_be_left_out() -> None:
+    many = answer()
+    assert any(row["model"].lower().startswith("glm-4.5-air") for row in many["points"])
+    assert not any("mtp" in row["changes"]["model"] for row in many["points"])
+    assert any(note.startswith("left out: qwen3.6-27b-mtp, qwen3.6-35b-a3b-mtp: ") for note in many["notes"])
+
+
+def test_models_that_lack_the_asked_quantisation_are_named() -> None:
+    notes = answer("--quant", "q4_k_m")["notes"]
+    assert "left out: gpt-oss-20b, gpt-oss-120b: the catalogue has no Q4_K_M of it" in notes
+
+
 def test_a_quantisation_that_no_model_has_is_told() -> None:
     with pytest.raises(ConfigurationError, match="--quant FOO: no model of the catalogue has it"):
         evener("--quant", "FOO")

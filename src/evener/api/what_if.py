@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evener.api import models, plans
 from evener.api.rig import Rig
 from evener.errors import ConfigurationError, ModelError, NameUnknown
+from evener.models.skeletons import CatalogueEntry
 from evener.plan import money, what_if
 from evener.plan.commands import Tools
 from evener.plan.money import Prices
@@ -26,6 +27,7 @@ GRID_QUANTS = ("Q8_0", "Q4_K_M")
 # Standard mixes a step of bits apart: twice the size of Q8_0 is not asked of anybody.
 QUANTS = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M", "Q2_K", "MXFP4")
 ANY = "any"
+WITH_DRAFTS = "-mtp"  # how the catalogue calls a model beside the same one without its MTP blocks
 ORDER = "order: quick enough for every user, then one machine before several, then more parameters"
 CHOICE = "of each model the largest quantisation up to Q8_0 that fits one machine, else several"
 QUALITY = "nothing here says how good the answers are, and more parameters are no promise: evener eval measures that"
@@ -142,14 +144,13 @@ async def sweep(
 async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatIf:
     """Which models of the catalogue fit, each in one quantisation, ordered by place and speed."""
     study = await _study(rig, prices)
+    wanted = [asked.quant.upper()] if asked.quant not in (None, ANY) else list(QUANTS)
+    entries = await models.catalogue()
     rows = []
-    for entry in await models.catalogue():
-        wanted = [asked.quant.upper()] if asked.quant not in (None, ANY) else list(QUANTS)
+    for entry in (entry for entry in entries if not entry.name.lower().endswith(WITH_DRAFTS)):
         tried: list[Point] = []
         for quant in (quant for quant in wanted if quant in entry.sizes):
             weights = await models.weights(f"{entry.name}:{quant}")
-            if weights.mtp_layers:
-                break  # the same model as without, with blocks that only speculation loads
             tried.append(study.point(weights, asked, {"model": f"{entry.name.lower()}:{quant}"}))
             if tried[-1].answer == "one machine":
                 break
@@ -164,8 +165,19 @@ async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatI
         rig=rig.record.path,
         axes={"model": tuple(row.changes["model"] for row in ranked(rows))},
         points=ranked(rows),
-        notes=_notes(rows, (CHOICE, ORDER, QUALITY, ESTIMATED), money=False),
+        notes=_notes(rows, (CHOICE, ORDER, QUALITY, ESTIMATED, *_left_out(entries, wanted)), money=False),
     )
+
+
+def _left_out(entries: Iterable[CatalogueEntry], wanted: Sequence[str]) -> Iterator[str]:
+    """Which models of the catalogue have no row, and why."""
+    names = {entry.name.lower(): entry for entry in entries}
+    drafting = [name for name in names if name.endswith(WITH_DRAFTS)]
+    if drafting:
+        yield f"left out: {', '.join(drafting)}: the same models, with blocks that only speculation loads"
+    without = [n for n, entry in names.items() if n not in drafting and not set(wanted) & set(entry.sizes)]
+    if without:
+        yield f"left out: {', '.join(without)}: the catalogue has no {' or '.join(wanted)} of it"
 
 
 async def _study(rig: Rig, prices: Sequence[str]) -> Study:
