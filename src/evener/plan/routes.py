@@ -13,14 +13,16 @@ from evener.records.rig import Host, Link, Rig
 from evener.records.speed import LinkSpeed
 
 ACTIVATION_BITS = 8 * 64 * 1024  # a few tokens of a large model
+UNSTATED = "ADDRESS-OF-"  # and the host's name: no command line with it runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """The way to one host. `link` is None where the rig states none.
 
-    `address` is where its worker listens on that way, None for one that listens on loopback only. `ssh` is what ssh
-    calls the host when RPC goes through a tunnel: then the way is ssh's own.
+    `address` is where its worker listens on that way, None for one that listens on loopback only, and a placeholder
+    for a far host of which nobody has said it. `ssh` is what ssh calls the host when RPC goes through a tunnel: then
+    the way is ssh's own.
     """
 
     link: Link | None
@@ -35,6 +37,8 @@ def route(head: Host, far: Host, rig: Rig, scan: Scan) -> Route:
     speeds = {link.name: _speed(link, head, far, scan) for link in between}
     link = min(between, key=lambda one: _seconds(speeds[one.name]), default=None)
     address = far.address if link is None else dict(link.addresses).get(far.name) or far.address
+    if address is None and not _shares_loopback(head, far, scan):
+        address = f"{UNSTATED}{far.name}"
     through = link is not None and link.tunnel and head.connection == "local"
     return Route(
         link=link,
@@ -60,6 +64,10 @@ def _one_machine(head: Host, far: Host, scan: Scan) -> bool:
     one, other = scan.host(head.name), scan.host(far.name)
     same = one is not None and other is not None and one.machine_id is not None and one.machine_id == other.machine_id
     return head.name == far.name or same
+
+
+def _shares_loopback(head: Host, far: Host, scan: Scan) -> bool:
+    return _one_machine(head, far, scan) or head.connection == far.connection == "local"
 
 
 def _seconds(speed: LinkSpeed) -> float:

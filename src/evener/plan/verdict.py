@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evener.errors import ConfigurationError, NameUnknown
+from evener.plan.routes import UNSTATED
 from evener.plan.words import gib, rate
 from evener.records.plan import Candidate, Objective, Value, Verdict, Workload
 from evener.records.weights import Weights
@@ -167,6 +168,14 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
         share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
         marginal = "; marginal: with 5 % of each card kept free it would not" if candidate.marginal else ""
         yield f"{candidate.name}: fits{share}{marginal}"
+    yield from _unstated(candidates)
     trained = weights.context_train
     if trained is not None and workload.context > trained:
         yield f"{workload.context} tokens per user are asked, but the model was trained for {trained}"
+
+
+def _unstated(candidates: Sequence[Candidate]) -> Iterator[str]:
+    """Hosts that the head could not dial: their command lines are no use as they are."""
+    workers = (worker for candidate in candidates for worker in candidate.workers)
+    for host in dict.fromkeys(w.host for w in workers if w.listen.startswith(UNSTATED)):
+        yield f"{host} has no address: put it in place of {UNSTATED}{host} before you run a command line"
