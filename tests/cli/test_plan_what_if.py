@@ -16,8 +16,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from evener.cli import console, plan_view, what_if_view
+from evener.cli import check_view, console, plan_view, what_if_view
 from evener.cli.main import app
+from evener.cli.plan import read_axes
 from evener.config import example
 from evener.errors import ConfigurationError, EvenerError, NameUnknown
 
@@ -196,6 +197,10 @@ def test_a_card_that_the_catalogue_does_not_have_is_told_and_left_out(tmp_path: 
         (("--people", "4", "--users", "4"), ConfigurationError, "which of the two?"),
         (("--price", "RTX 5090"), ConfigurationError, "--price RTX 5090: not CARD=PRICE"),
         (("--kv", "q9_9"), ConfigurationError, "--kv q9_9: no such cache type"),
+        (("--quant", "Q9"), NameUnknown, "the catalogue has no Q9"),
+        (("--sweep", "quant=Q8_0,Q9"), NameUnknown, "the catalogue has no Q9"),
+        (("--grid", "--sweep", "quant=Q9"), NameUnknown, "the catalogue has no Q9"),
+        (("--add", "alpha: 0x RTX 3090"), ConfigurationError, "--add alpha: 0x RTX 3090: none of it is no change"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(
@@ -205,6 +210,23 @@ def test_what_cannot_be_asked_is_told_in_one_line(
         evener(QWEN, *options)
     assert message in told.value.message
     assert "\n" not in told.value.message
+
+
+def test_two_sweeps_of_one_option_are_one() -> None:
+    axes = read_axes(["context=4096", "users=4", "context=8192,4096"])
+    assert axes == {"context": ("4096", "8192"), "users": ("4",)}
+
+
+def test_one_pool_of_context_is_said_to_be_shared(screen: io.StringIO) -> None:
+    assert evener(QWEN, "--unified", "--users", "4", "--context", "8192") == 0
+    assert "4 users who share a pool of 8192 tokens, KV f16" in " ".join(screen.getvalue().split())
+
+
+def test_the_output_head_is_among_the_layers_of_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(check_view, "out", Console(width=100, file=text, highlight=False))
+    assert evener("--check", "llama-server --rpc 10.0.0.2:50052 -ts 32,16,16,16,16", "--layers", "40") == 0
+    assert "6, the output head among them" in text.getvalue()
 
 
 def test_a_sweep_needs_a_model() -> None:
@@ -222,6 +244,12 @@ def test_a_model_with_mtp_blocks_has_a_row_and_one_that_is_there_twice_is_said_t
 def test_models_that_lack_the_asked_quantisation_are_named() -> None:
     notes = answer("--quant", "q4_k_m")["notes"]
     assert "left out: gpt-oss-20b, gpt-oss-120b: the catalogue has no Q4_K_M of it" in notes
+
+
+def test_what_is_left_to_the_processor_is_not_on_cards(screen: io.StringIO) -> None:
+    assert evener("llama-3.3-70b:Q6_K", "--without", "beta") == 0
+    row = next(line for line in screen.getvalue().splitlines() if "(chosen)" in line)
+    assert "45.9 GiB" in row  # 15.1 and 30.8: the CPU's 14.3 are none
 
 
 def test_a_quantisation_that_no_model_has_is_told() -> None:

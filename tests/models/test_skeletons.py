@@ -2,7 +2,7 @@
 
 import pytest
 
-from evener.errors import ModelMissing
+from evener.errors import ModelMissing, NameUnknown
 from evener.models import skeletons
 from evener.models.skeletons import everything, find
 
@@ -76,9 +76,9 @@ def test_a_name_of_nobody_is_not_in_the_catalogue():
     assert find("llama-9-1b:Q4_K_M") is None
 
 
-@pytest.mark.parametrize("name", ["qwen3-0.6b:Q9_9", "qwen3-0.6b"])
-def test_without_a_known_quantisation_the_known_ones_are_named(name):
-    with pytest.raises(ModelMissing) as caught:
+@pytest.mark.parametrize(("name", "error"), [("qwen3-0.6b:Q9_9", NameUnknown), ("qwen3-0.6b", ModelMissing)])
+def test_without_a_known_quantisation_the_known_ones_are_named(name, error):
+    with pytest.raises(error) as caught:
         find(name)
     assert "Q4_K_M, " in caught.value.hint
 

@@ -114,7 +114,14 @@ def test_what_is_quick_enough_goes_first_then_one_machine_then_more_parameters()
 def test_what_several_machines_make_faster_still_fits_one() -> None:
     faster = candidate(name="replicas", kind="replicas", hosts=("alpha", "beta"))
     one = row(plan(faster, candidate()))
-    assert (one.choice, one.answer, one.hosts) == ("replicas", "one machine", ("alpha",))
+    assert (one.choice, one.answer, one.fewest_hosts) == ("replicas", "one machine", ("alpha",))
+
+
+def test_a_row_describes_the_layout_that_it_tells_to_take() -> None:
+    both = replace(candidate(name="cluster", kind="cluster", hosts=("alpha", "beta"), takes=80), marginal=True)
+    one = row(plan(both, candidate()))
+    assert (one.choice, one.hosts, one.needs_bytes, one.full, one.tight) == ("cluster", ("alpha", "beta"), 80, 0.5, True)
+    assert (one.fewest_hosts, one.fewest_tight) == (("alpha",), False)
 
 
 def test_main_memory_does_not_count_as_fitting_on_cards() -> None:
@@ -140,3 +147,10 @@ def test_each_user_wants_a_token_as_often_as_the_limit_says() -> None:
     assert points.is_quick(ten, Workload(users=4), tpot_limit_ms=100.0) is True
     assert points.is_quick(ten, Workload(users=5), tpot_limit_ms=100.0) is False
     assert points.is_quick(Predicted(), Workload(users=4), tpot_limit_ms=100.0) is None
+
+
+def test_what_the_processor_holds_fills_no_card() -> None:
+    whole = candidate(kind="partial-offload")
+    left = replace(whole.devices[0], card="cpu", device="CPU", position=-1, total_bytes=4000)
+    one = row(plan(replace(whole, devices=(left, *whole.devices))))
+    assert (one.full, one.needs_bytes) == (0.5, 50)

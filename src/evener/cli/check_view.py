@@ -21,7 +21,7 @@ def show(checked: Checked) -> None:
     table.add_column("layers")
     for place in checked.places:
         value = "-" if place.value is None else f"{place.value:g}"
-        head = " and the output head" if place.holds_head else ""
+        head = ", the output head among them" if place.holds_head else ""
         table.add_row(value, place.device, escape(place.card), f"{place.slots}{head}")
     out.print(table)
     if checked.cpu_slots:

@@ -144,10 +144,13 @@ async def _many(
 
 
 def read_axes(sweeps: list[str]) -> Axes:
-    """Each option once, in the order of the command line."""
+    """Each option once, with the values of all its sweeps, in the order of the command line."""
     from evener.plan.what_if import axis
 
-    return dict(axis(text) for text in sweeps)
+    axes: Axes = {}
+    for key, values in map(axis, sweeps):
+        axes[key] = tuple(dict.fromkeys((*axes.get(key, ()), *values)))
+    return axes
 
 
 def _shown(given: dict[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from evener.cli.console import gib, out
 from evener.cli.words import spread
 
 if TYPE_CHECKING:
-    from evener.records.plan import Candidate, Command, Plan, Predicted
+    from evener.records.plan import Candidate, Command, DevicePlan, Plan, Predicted, Workload
 
 TIGHT_MARK = "~"
 TIGHT = f"{TIGHT_MARK} tight: with 5 % of each card kept free it would not fit"
@@ -24,7 +24,7 @@ def show(plan: Plan, *, commands: bool, cards: bool = False) -> None:
     work = plan.workload
     out.print(
         f"[bold]{escape(plan.model.name)}[/] {plan.model.quantisation}, {gib(plan.model.file_bytes)}, "
-        f"{plan.model.layers} layers; {work.users} users of {work.context} tokens, KV {work.kv_type_k}"
+        f"{plan.model.layers} layers; {users(work)}, KV {work.kv_type_k}"
     )
     if any(candidate.fits for candidate in plan.candidates):
         out.print(layouts_table(plan))
@@ -42,6 +42,13 @@ def show(plan: Plan, *, commands: bool, cards: bool = False) -> None:
     _show_verdict(plan)
 
 
+def users(work: Workload) -> str:
+    """Who is answered at one moment, and how much context they have."""
+    if work.unified:
+        return f"{work.users} users who share a pool of {work.context} tokens"
+    return f"{work.users} users of {work.context} tokens"
+
+
 def layouts_table(plan: Plan) -> Table:
     """Each layout that fits: what it takes, and how fast it will be, with the interval below."""
     fitting = [candidate for candidate in plan.candidates if candidate.fits]
@@ -57,9 +64,14 @@ def layouts_table(plan: Plan) -> Table:
     for candidate in fitting:
         chosen = candidate.name == plan.verdict.choice
         name = f"[bold]{escape(candidate.name)}[/] (chosen)" if chosen else escape(candidate.name)
-        total = sum(device.total_bytes for device in candidate.devices)
+        total = sum(device.total_bytes for device in _on_cards(candidate))
         table.add_row(name, gib(total), _fullest(candidate), *(_speeds(candidate.predicted) if speeds else ()))
     return table
+
+
+def _on_cards(candidate: Candidate) -> list[DevicePlan]:
+    """Without the layers that are left to the CPU of the head."""
+    return [device for device in candidate.devices if device.position >= 0]
 
 
 def _speeds(predicted: Predicted | None) -> tuple[str, ...]:
@@ -79,7 +91,7 @@ def _speeds(predicted: Predicted | None) -> tuple[str, ...]:
 
 
 def _fullest(candidate: Candidate) -> str:
-    shares = [device.total_bytes / device.offered_bytes for device in candidate.devices if device.offered_bytes]
+    shares = [device.total_bytes / device.offered_bytes for device in _on_cards(candidate) if device.offered_bytes]
     return f"{TIGHT_MARK if candidate.marginal else ''}{max(shares):.0%}" if shares else "-"
 
 

@@ -79,7 +79,7 @@ def header(many: WhatIf) -> str:
             f"{seats.people} people ({seats.profile.name}), {work.users} users" if seats else f"{work.users} users"
         )
     if "context" not in many.axes:
-        said.append(f"{work.context} tokens per user")
+        said.append(f"{work.context} tokens {'for all' if work.unified else 'per user'}")
     if "kv" not in many.axes:
         said.append(f"KV {work.kv_type_k}" + (f"/{work.kv_type_v}" if work.kv_type_v != work.kv_type_k else ""))
     return f"[bold]{', '.join(said)}[/]"
@@ -140,15 +140,15 @@ def _cell(point: Point) -> str:
     if point.fault:
         return "?"
     words = {"one machine": "[green]one[/]", "with main memory": "[yellow]ram[/]", "no": "[red]no[/]"}
-    short = words.get(point.answer) or f"[yellow]{_several(len(point.hosts))}[/]"
-    return f"{TIGHT_MARK}{short}" if point.tight else short
+    short = words.get(point.answer) or f"[yellow]{_several(len(point.fewest_hosts))}[/]"
+    return f"{TIGHT_MARK}{short}" if point.fewest_tight else short
 
 
 def _key(points: Sequence[Point]) -> str:
-    one = dict.fromkeys(point.hosts[0] for point in points if point.answer == "one machine")
+    one = dict.fromkeys(point.fewest_hosts[0] for point in points if point.answer == "one machine")
     where = f" ({escape(', '.join(one))})" if one else ""
     ram = "ram: with experts or layers in main memory; " if any(p.answer == "with main memory" for p in points) else ""
-    machines = sorted({len(point.hosts) for point in points if point.answer == "several machines"})
+    machines = sorted({len(point.fewest_hosts) for point in points if point.answer == "several machines"})
     more = "".join(f"{_several(n)}: needs {_several(n)}; " for n in machines)
     return f"one: fits one machine{where}; {more}{ram}no: fits nowhere; {TIGHT}"
 

@@ -18,7 +18,7 @@ from typing import Any
 from evener.dialects.gguf import Header, Value
 from evener.dialects.gguf_types import FILE_TYPES
 from evener.dialects.gguf_write import Shape, data_bytes, gguf_bytes, tensor_bytes
-from evener.errors import ModelMissing
+from evener.errors import ModelMissing, NameUnknown
 from evener.models.facts import parameters
 from evener.models.parts import Opened
 from evener.models.ranges import numbers
@@ -51,7 +51,7 @@ class Skeleton:
         return tuple(self.types)
 
     def opened(self, quantisation: str) -> Opened:
-        """The model as if its header had been read. Raises ModelMissing for a quantisation the catalogue has not."""
+        """The model as if its header had been read. Raises NameUnknown for a quantisation the catalogue has not."""
         known, estimate = self._known(quantisation)
         named = f"{self.name}-{quantisation.upper()}.gguf"
         return Opened(paths=(named,), headers=(self.header(known),), origin="catalogue", estimate=estimate)
@@ -75,7 +75,7 @@ class Skeleton:
             return asked, None
         near = self._nearest(asked)
         if near is None:
-            raise ModelMissing(
+            raise NameUnknown(
                 f"{self.name}: the catalogue has no {quantisation}", hint=f"one of {', '.join(self.types)}"
             )
         return near, f"{asked} is a mix of its maker's choosing: sizes are those of {near}"
@@ -183,7 +183,7 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> Opened | None:
     """What `name:QUANTISATION` means in the catalogue, None when no model of it is called so.
 
-    Raises ModelMissing when the model is there and its quantisation is not, or is not said.
+    Raises NameUnknown when the model is there and its quantisation is not, ModelMissing when that is not said.
     """
     wanted, _, quantisation = name.partition(":")
     if wanted.lower() not in names():

@@ -32,7 +32,6 @@ def point(
     verdict = plan.verdict
     chosen = plan.candidate(verdict.choice) if verdict.choice else None
     fewest = chosen if layout != "auto" else on_fewest(plan.candidates, chosen)
-    full = fullness(fewest, scan) if fewest else None
     predicted = (chosen.predicted if chosen else None) or Predicted()
     cost = None
     if chosen is not None:
@@ -48,12 +47,14 @@ def point(
         workload=plan.workload,
         answer=answer(fewest),
         choice=chosen.name if chosen else None,
-        hosts=fewest.hosts if fewest else (),
+        hosts=chosen.hosts if chosen else (),
+        fewest_hosts=fewest.hosts if fewest else (),
+        fewest_tight=fewest is not None and fewest.marginal,
         kind=verdict.kind,
-        needs_bytes=sum(device.total_bytes for device in chosen.devices) if chosen else None,
+        needs_bytes=sum(device.total_bytes for device in chosen.devices if device.position >= 0) if chosen else None,
         short_bytes=0 if chosen else min((c.short_bytes for c in plan.candidates if not c.fits), default=0),
-        full=full,
-        tight=fewest is not None and fewest.marginal,
+        full=fullness(chosen, scan) if chosen else None,
+        tight=chosen is not None and chosen.marginal,
         quick=is_quick(predicted, plan.workload, tpot_limit_ms=seats.profile.tpot_limit_ms if seats else TPOT_MS),
         decode_tokens_per_s=predicted.decode_tokens_per_s,
         users_tokens_per_s=predicted.users_tokens_per_s,
@@ -77,6 +78,8 @@ def faulty(weights: Weights, workload: Workload, changes: Mapping[str, str], err
         answer="no",
         choice=None,
         hosts=(),
+        fewest_hosts=(),
+        fewest_tight=False,
         kind="none",
         needs_bytes=None,
         short_bytes=0,
@@ -115,7 +118,8 @@ def fullness(candidate: Candidate, scan: Scan) -> float | None:
 
     A fast card is filled to the brim on purpose, so the fullest card says nothing.
     """
-    held = {device.card for device in candidate.devices}
+    on_cards = [device for device in candidate.devices if device.position >= 0]  # the head's CPU has -1
+    held = {device.card for device in on_cards}
     offered = sum(
         card.offered_bytes or 0
         for host in scan.hosts
@@ -123,7 +127,7 @@ def fullness(candidate: Candidate, scan: Scan) -> float | None:
         for card in host.cards
         if card.id in held or (candidate.kind != "card" and card.kind != "cpu" and card.device and not card.excluded)
     )
-    return sum(device.total_bytes for device in candidate.devices) / offered if offered else None
+    return sum(device.total_bytes for device in on_cards) / offered if offered else None
 
 
 def ranked(points: Iterable[Point]) -> tuple[Point, ...]:

@@ -110,6 +110,8 @@ def several(text: str, *, what: str) -> tuple[str, ...]:
             known_card(name)
         except ConfigurationError as error:
             raise ConfigurationError(f"{what}: {error.message}", hint=error.hint) from None
+        if times and int(times[1]) == 0:
+            raise ConfigurationError(f"{what}: none of it is no change", hint=f"at least 1x {name}")
         names += [name] * (int(times[1]) if times else 1)
     return tuple(names)
 
