@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -240,7 +240,7 @@ def _f32(model: Path, engine: Path, keep: Path) -> Path:
     heavy = keep / "SmolLM2-135M-Instruct.F32.gguf"
     if not heavy.is_file():
         fresh = heavy.with_suffix(".new")
-        quantize = [engine / "llama-quantize", "--allow-requantize", model, fresh, "F32"]
+        quantize = [str(engine / "llama-quantize"), "--allow-requantize", str(model), str(fresh), "F32"]
         subprocess.run(quantize, check=True, capture_output=True)
         fresh.replace(heavy)
     return heavy
@@ -251,11 +251,11 @@ def load_average() -> str:
     return f"load average {one:.1f} (1 min), {five:.1f} (5 min) on {os.cpu_count()} cores"
 
 
-def main(work: object) -> int:
+def main(work: Coroutine[None, None, int]) -> int:
     """Run a benchmark; an error is one line, and the bed goes whatever ends it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        return asyncio.run(work)  # type: ignore[arg-type]
+        return asyncio.run(work)
     except EvenerError as error:
         print(f"error: {error.message}", file=sys.stderr)
         return 3
