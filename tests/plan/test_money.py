@@ -38,9 +38,10 @@ BUSY_5090 = Share(where="alpha/RTX 5090", kind="compute", ms=10.0)
 
 def test_energy_is_the_power_of_the_cards_over_their_tokens() -> None:
     one = money.cost(candidate(device("RTX 5090"), shares=(BUSY_5090,)), seats=4, prices={}, money=MONEY)
-    # 402.5 W / 100 tok/s = 4.025 J a token; 1e6 tokens are 1.118 kWh; at 0.36 that is 0.4025
+    # 402.5 W, and for three hours of waiting per hour of work 57.5 W: 575 W / 100 tok/s = 5.75 J a token;
+    # 1e6 tokens are 1.597 kWh; at 0.36 that is 0.575
     assert one.watts == pytest.approx(402.5)
-    assert one.energy_per_million_tokens == pytest.approx(0.4025)
+    assert one.energy_per_million_tokens == pytest.approx(0.575)
     assert (one.hardware, one.per_seat, one.per_million_tokens) == (None, None, None)
     assert (one.cards_without_price, one.currency) == (("RTX 5090",), "CHF")
 
@@ -52,7 +53,7 @@ def test_hardware_is_worn_by_the_tokens_of_its_life() -> None:
     # 6000 h x 3600 s x 25 % x 100 tok/s = 540 million tokens: 5 a million
     assert (one.hardware, one.per_seat) == (2700.0, 675.0)
     assert one.hardware_per_million_tokens == pytest.approx(5.0)
-    assert one.per_million_tokens == pytest.approx(5.4025)
+    assert one.per_million_tokens == pytest.approx(5.575)
 
 
 def test_a_card_that_waits_for_the_other_draws_little() -> None:

@@ -1,7 +1,9 @@
 """What a layout costs: cards per seat, hardware and energy per million tokens. Pure.
 
     watts            = sum of board power x (IDLE + (BUSY - IDLE) x its share of a token's time)
-    energy           = watts / tokens per second / 3600, in kWh per million tokens after x 1e6 / 1000
+    idle watts       = sum of board power x IDLE
+    energy           = (watts + idle watts x (1 - LOAD) / LOAD) / tokens per second / 3600, in kWh per million tokens
+                       after x 1e6 / 1000: tokens pay for the hours in which their cards wait
     hardware         = prices / (life in hours of use x 3600 x tokens per second x load), per million tokens x 1e6
 
 Tokens per second are those of all users together, as predicted. Hosts without their cards, networks, cooling and people
@@ -24,7 +26,8 @@ LIFE_YEARS, HOURS_PER_YEAR = 3, 2000  # of use: eight hours on 250 days
 LOAD = 0.25  # of these hours, how long all users are really answered at once
 ASSUMPTIONS = (
     f"cards are used for {LIFE_YEARS} years of {HOURS_PER_YEAR} hours, {LOAD:.0%} of that time at the predicted rate",
-    f"a card draws {IDLE:.0%} of its board power while it waits and {BUSY:.0%} while it works",
+    f"a card draws {IDLE:.0%} of its board power while it waits and {BUSY:.0%} while it works; "
+    "tokens pay for the energy of the hours of use between them",
     "cards only: no hosts, no cooling, no network, no time of people",
 )
 
@@ -77,7 +80,9 @@ def cost(candidate: Candidate, *, seats: int, prices: Prices, money: Money | Non
     rate = _rate(candidate.predicted)
     watts = board_watts(candidate)
     kwh_price = money.kwh_price if money else None
-    energy = None if None in (rate, watts, kwh_price) else watts / rate / 3.6e6 * 1e6 * kwh_price  # type: ignore[operator]
+    energy = None
+    if rate is not None and watts is not None and kwh_price is not None:
+        energy = (watts + idle_watts(candidate) * (1 - LOAD) / LOAD) / rate / 3.6e6 * 1e6 * kwh_price
     life_s = LIFE_YEARS * HOURS_PER_YEAR * 3600 * LOAD
     worn = None if hardware is None or rate is None else hardware / (life_s * rate) * 1e6
     return Cost(
@@ -97,15 +102,24 @@ def board_watts(candidate: Candidate) -> float | None:
     """What its cards draw while it decodes. None where a card is not in the catalogue, or nothing was predicted."""
     if candidate.predicted is None or not candidate.devices:
         return None
+    powers = _board_powers(candidate)
+    if powers is None:
+        return None
     at_once = len(candidate.servers) > 1  # replicas work side by side
     busy = [1.0] * len(candidate.devices) if at_once else busy_shares(candidate.devices, candidate.predicted)
-    watts = 0.0
-    for device, share in zip(candidate.devices, busy, strict=True):
-        spec = find(device.card_name, memory_bytes=device.free_bytes)
-        if spec is None or spec.watts is None:
-            return None
-        watts += spec.watts * (IDLE + (BUSY - IDLE) * share)
-    return watts
+    return sum(power * (IDLE + (BUSY - IDLE) * share) for power, share in zip(powers, busy, strict=True))
+
+
+def idle_watts(candidate: Candidate) -> float:
+    """What its cards draw while nobody is answered and the model stays loaded. Cards nobody knows draw nothing here."""
+    return IDLE * sum(_board_powers(candidate) or ())
+
+
+def _board_powers(candidate: Candidate) -> list[float] | None:
+    """In watts, by device. None where one is not known."""
+    specs = [find(device.card_name, memory_bytes=device.free_bytes) for device in candidate.devices]
+    powers = [float(spec.watts) for spec in specs if spec is not None and spec.watts is not None]
+    return powers if len(powers) == len(specs) else None
 
 
 def busy_shares(devices: Sequence[DevicePlan], predicted: Predicted) -> list[float]:
