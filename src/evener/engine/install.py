@@ -78,10 +78,10 @@ async def install(
     built = await built_in(shell, engine)
     already = built is not None
     if built is None:
+        demand_tools(facts)
         async with installing(shell, folders.engines, lock=folders.lock):
             built = await built_in(shell, engine)
             if built is None:
-                demand_tools(facts)
                 workshop = Workshop(folder=f"{folders.workshops}/{recipe.key}", log=folders.logs / f"{recipe.key}.log")
                 await _supply(
                     shell, recipe, here=here, workshop=workshop, sources=folders.sources, environ=environ,

@@ -61,21 +61,26 @@ async def landing(shell: Shell, engines: str, built: Built, prove: Prove) -> Asy
 
 
 async def _name(shell: Shell, folder: str, named: str) -> None:
-    if await built_in(shell, named) is not None:  # of another session, where nothing could be locked
+    """Give it its name, in the place of a spoilt engine. A good one there is of another session, where nothing could be
+    locked, and stays: ours is not needed."""
+    if await _demand_ours(shell, named) and await built_in(shell, named) is None:
+        await files.remove(shell, named)
+    try:
+        await files.rename(shell, folder, named)
+    except HostError:
+        if await built_in(shell, named) is None:
+            raise
         await files.remove(shell, folder)
-        return
-    await _demand_ours(shell, named)
-    await files.remove(shell, named)
-    await files.rename(shell, folder, named)
 
 
-async def _demand_ours(shell: Shell, named: str) -> None:
-    """What landed here has had an engine.json ever since, and be it spoilt."""
+async def _demand_ours(shell: Shell, named: str) -> bool:
+    """Whether something has the name. What landed here has had an engine.json ever since, and be it spoilt."""
     there = await files.entries(shell, [named, f"{named}/engine.json"])
     if list(there) == [named]:
         raise EngineError(
             f"{shell.host}: {named} is there and is no engine of evener's", hint="move it away, or delete it"
         )
+    return bool(there)
 
 
 async def _removed(shell: Shell, folder: str) -> None:
