@@ -55,6 +55,11 @@ async def test_entries_know_size_and_identity_and_leave_out_what_is_not_there(be
     assert await files.entries(beta, []) == {}
 
 
+async def test_a_name_with_a_line_break_is_refused_in_one_line(beta: Elsewhere) -> None:
+    with pytest.raises(HostError, match=r"^beta: '/m/a\\nb\.gguf' has a line break in its name$"):
+        await files.entries(beta, ["/m/a\nb.gguf"])
+
+
 async def test_the_cache_of_a_host_is_in_its_own_home(beta: Elsewhere, tmp_path: Path) -> None:
     assert await files.cache_folder(beta) == f"{tmp_path}/beta/.cache/evener"
     beta.own["EVENER_CACHE"] = "/data/evener"

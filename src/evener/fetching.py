@@ -93,16 +93,15 @@ async def fetch_file(
     while True:
         before = _size(_remains(target))
         try:
-            part = await _advance(downloads, url, target=target, headers=headers or {}, report=report)
-            break
+            await _advance(
+                downloads, url, target=target, headers=headers or {}, report=report, sha256=sha256, prove=prove
+            )
+            return target
         except _BrokenOff as broken:
             failures = 0 if _size(_remains(target)) > before else failures + 1
             if failures == ATTEMPTS:
                 raise FetchFailed(broken.message, hint="the same command goes on where it stopped") from broken
             await asyncio.sleep(pause_s * (failures + 1))
-    if part is not None:
-        await _land(part, target, sha256=sha256, prove=prove)
-    return target
 
 
 class _BrokenOff(FetchFailed):
@@ -110,9 +109,16 @@ class _BrokenOff(FetchFailed):
 
 
 async def _advance(
-    downloads: Downloads, url: str, *, target: Path, headers: Mapping[str, str], report: Report
-) -> Path | None:
-    """Fetch what is missing. The complete part, or None when the target is already the same file."""
+    downloads: Downloads,
+    url: str,
+    *,
+    target: Path,
+    headers: Mapping[str, str],
+    report: Report,
+    sha256: str | None,
+    prove: Prove | None,
+) -> None:
+    """Fetch what is missing and land it, the part being ours all the time. Nothing when the target is the same file."""
     remains = _remains(target)
     have = _size(remains)
     start = max(have - 1, 0)  # one byte again: asked for nothing more, a server says 416 and not how much there is
@@ -120,21 +126,25 @@ async def _advance(
         _check_answer(body, url)
         if target.exists():
             _check_same(target, body, url)
-            return None
+            return
         part = _part_path(target, body)
         if remains not in (None, part) or body.start > start:
             if remains is not None:
-                remains.unlink()
+                _discard(remains)
             if body.start:
                 raise _BrokenOff(f"{url}: the file has changed on the server")
         try:
             with _open_part(part) as file:
+                if target.exists():  # another fetch has landed it since we looked
+                    part.unlink()
+                    _check_same(target, body, url)
+                    return
                 if not body.start and have:
                     file.truncate(0)
                 await _receive(body, file, have=have, url=url, name=target.name, report=report)
+                await _land(part, target, sha256=sha256, prove=prove)
         except OSError as error:
             raise _cannot_write(part, url, error) from error
-        return part
 
 
 def _part_path(target: Path, body: Body) -> Path:
@@ -146,11 +156,21 @@ def _remains(target: Path) -> Path | None:
     parts = [
         path for path in target.parent.iterdir() if path.name.startswith(f"{target.name}.") and path.suffix == ".part"
     ]
-    return max(parts, key=lambda path: path.stat().st_mtime, default=None)
+    return max(parts, key=_modified, default=None)
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # it has landed meanwhile
+        return 0.0
 
 
 def _size(path: Path | None) -> int:
-    return path.stat().st_size if path else 0
+    try:
+        return path.stat().st_size if path else 0
+    except FileNotFoundError:
+        return 0
 
 
 def _check_answer(body: Body, url: str) -> None:
@@ -178,10 +198,27 @@ def _open_part(part: Path) -> BinaryIO:
     file = part.open("ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_still(file, part):  # what we have locked is the target by now
+            raise BlockingIOError
     except BlockingIOError:
         file.close()
-        raise FetchFailed(f"{part.name}: another evener is fetching it") from None
+        raise FetchFailed(
+            f"{part.name}: another evener is fetching it", hint="wait for it, then run the same command again"
+        ) from None
     return file
+
+
+def _is_still(file: BinaryIO, part: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), part.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _discard(part: Path) -> None:
+    """Remove what is left of another version, unless somebody fetches it."""
+    with _open_part(part):
+        part.unlink()
 
 
 async def _receive(body: Body, file: BinaryIO, *, have: int, url: str, name: str, report: Report) -> None:
@@ -219,7 +256,8 @@ def _cannot_write(part: Path, url: str, error: OSError) -> FetchFailed:
 
 
 async def _land(part: Path, target: Path, *, sha256: str | None, prove: Prove | None) -> None:
-    """Check the whole, then give it its name. What is complete and wrong is no use to a later fetch: it goes."""
+    """Check the whole, then give it its name, unless it is taken by now. What is complete and wrong is no use to a
+    later fetch: it goes."""
     try:
         if sha256:
             await _check_sha256(part, sha256)
@@ -228,7 +266,16 @@ async def _land(part: Path, target: Path, *, sha256: str | None, prove: Prove | 
     except EvenerError:
         part.unlink()
         raise
-    part.rename(target)
+    try:
+        target.hardlink_to(part)
+    except FileExistsError:  # of another version, whose part was another
+        raise FetchFailed(
+            f"{target}: another fetch has landed there meanwhile", hint="run the same command again"
+        ) from None
+    except OSError:  # a disk without links
+        part.rename(target)
+        return
+    part.unlink()
 
 
 async def _check_sha256(path: Path, sha256: str) -> None:

@@ -81,7 +81,12 @@ async def expanded(shell: Shell, path: str) -> str:
 
 
 async def entries(shell: Shell, paths: Sequence[str]) -> dict[str, Entry]:
-    """What is known of each path, links followed; paths that are not there are left out."""
+    """What is known of each path, links followed; paths that are not there are left out.
+
+    Raises HostError for a name with a line break: one entry is one line.
+    """
+    if broken := next((path for path in paths if "\n" in path), None):
+        raise HostError(f"{shell.host}: {broken!r} has a line break in its name", hint="rename it")
     return read_entries((await sh(shell, _STAT, *paths)).stdout) if paths else {}
 
 

@@ -47,6 +47,7 @@ def test_the_server_serves_once_on_one_address_and_each_run_is_bounded() -> None
 def test_a_tunnel_listens_on_loopback_at_both_ends_and_never_asks() -> None:
     argv = ssh_tunnel.tunnel_argv("me@beta.lan", port=50052, local_port=50060)
     assert argv[:3] == ("ssh", "-N", "-T")
-    assert argv[-3:] == ("-L", "127.0.0.1:50060:127.0.0.1:50052", "me@beta.lan")
-    assert {"BatchMode=yes", "ExitOnForwardFailure=yes"} <= set(argv)
-    assert ssh_tunnel.tunnel_argv("beta", port=50052)[-2] == "127.0.0.1:50052:127.0.0.1:50052"
+    assert argv[-4:] == ("-L", "127.0.0.1:50060:127.0.0.1:50052", "--", "me@beta.lan")
+    assert {"BatchMode=yes", "ExitOnForwardFailure=yes", "RemoteCommand=none"} <= set(argv)
+    assert "ClearAllForwardings=yes" not in argv  # its own would be cleared too
+    assert ssh_tunnel.tunnel_argv("beta", port=50052)[-3] == "127.0.0.1:50052:127.0.0.1:50052"

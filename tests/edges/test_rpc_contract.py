@@ -14,7 +14,7 @@ import pytest
 from evener.dialects import rpc_wire as wire
 from evener.edges.rpc_bench import RpcPayload
 from evener.edges.rpc_probe import RpcProbe
-from evener.edges.rpc_visit import visit
+from evener.edges.rpc_visit import _timeval, visit
 from evener.errors import (
     EndpointBusy,
     EndpointError,
@@ -29,6 +29,13 @@ from tests.edges.workers import RealWorker, free_port, real_worker, web_server
 
 GIB = 1 << 30
 MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("within_s", "kernel"), [(30.0, (30, 0)), (0.5, (0, 500_000)), (1.25, (1, 250_000)), (0.0, (0, 1)), (1e-9, (0, 1))]
+)
+def test_a_deadline_below_a_second_is_not_for_ever(within_s: float, kernel: tuple[int, int]) -> None:
+    assert struct.unpack("@ll", _timeval(within_s)) == kernel
 
 
 class WorkerContract:

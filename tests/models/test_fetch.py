@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from evener import fetching
 from evener.edges.download import HttpDownloads
 from evener.errors import BadHeader, FetchFailed, ModelMissing
 from evener.models.fetch import fetch_url, file_name, part_urls
@@ -240,6 +243,72 @@ async def test_two_fetches_of_one_file_do_not_mix(customer: Customer, shop: Shop
         await customer.fetch()
     first.cancel()
     shop.hold.set()
+
+
+async def test_a_second_fetch_while_the_first_is_checked_is_one_line_and_the_first_lands(
+    customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checking, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow_check(path: Path, sha256: str) -> None:
+        checking.set()
+        await go_on.wait()
+
+    monkeypatch.setattr(fetching, "_check_sha256", slow_check)
+    first = asyncio.create_task(customer.fetch(sha256=SHA256))
+    await checking.wait()
+    with pytest.raises(FetchFailed, match=r"^m\.gguf\..*\.part: another evener is fetching it$"):
+        await customer.fetch()
+    go_on.set()
+    assert (await first).read_bytes() == CONTENT
+    assert customer.files() == ["m.gguf"]
+
+
+async def test_what_lands_between_the_question_and_the_lock_is_left_as_it_is(
+    customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = fetching._open_part
+
+    def late(part: Path) -> BinaryIO:
+        (customer.folder / "m.gguf").write_bytes(CONTENT)
+        return opened(part)
+
+    monkeypatch.setattr(fetching, "_open_part", late)
+    await customer.fetch()
+    assert customer.progress == []
+    assert customer.files() == ["m.gguf"]
+
+
+def test_a_part_that_has_got_its_name_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part, target = tmp_path / "m.part", tmp_path / "m"
+
+    def locked_too_late(file: BinaryIO, how: int) -> None:
+        part.rename(target)
+
+    monkeypatch.setattr("fcntl.flock", locked_too_late)
+    with pytest.raises(FetchFailed, match="another evener is fetching it"):
+        fetching._open_part(part)
+
+
+async def test_a_part_of_another_version_that_somebody_fetches_stays(customer: Customer) -> None:
+    other = customer.folder / "m.gguf.0123456789ab.part"
+    other.write_bytes(b"half")
+    with other.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(FetchFailed, match="another evener is fetching it"):
+            await customer.fetch()
+    assert customer.files() == [other.name]
+    await customer.fetch()
+    assert customer.files() == ["m.gguf"]
+
+
+async def test_a_target_that_appears_before_the_part_lands_is_not_overwritten(tmp_path: Path) -> None:
+    part, target = tmp_path / "m.part", tmp_path / "m"
+    part.write_bytes(b"ours")
+    target.write_bytes(b"theirs")
+    with pytest.raises(FetchFailed, match="another fetch has landed there meanwhile"):
+        await fetching._land(part, target, sha256=None, prove=None)
+    assert target.read_bytes() == b"theirs"
 
 
 async def test_disk_that_is_full_is_one_line_and_keeps_the_part(customer: Customer, shop: Shop) -> None:

@@ -221,6 +221,19 @@ async def test_the_token_goes_to_the_endpoint_and_to_nobody_else(user: User, hub
     assert [token for _, token, _ in hub.stored] == [None, None]
 
 
+async def test_a_line_end_behind_the_token_is_no_part_of_it(user: User, hub: Hub) -> None:
+    user.environ["HF_TOKEN"] = f"{SECRET}\n"
+    await user.fetch("hf:org/M-GGUF:Q4_0")
+    assert {token for _, token in hub.asked} == {f"Bearer {SECRET}"}
+
+
+@pytest.mark.parametrize("token", ["hf_a\nhf_b", "two words", "hf_ü"])
+async def test_what_is_no_token_is_one_line_that_names_the_variable_and_not_the_token(user: User, token: str) -> None:
+    user.environ["HF_TOKEN"] = token
+    with pytest.raises(ConfigurationError, match=r"^HF_TOKEN: not a token$"):
+        await user.fetch("hf:org/M-GGUF:Q4_0")
+
+
 async def test_without_a_token_a_private_repository_is_one_line_that_names_the_variable(user: User, hub: Hub) -> None:
     hub.private = True
     with pytest.raises(ModelMissing, match=r"hf:org/M-GGUF: http://.* shows no such repository \(HTTP 401\)") as caught:

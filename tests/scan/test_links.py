@@ -20,12 +20,13 @@ from evener.ports import Finished, WorkerSeen
 from evener.records.events import Progress
 from evener.records.link import Hop, LinkMeasured, Measured, Payload
 from evener.records.rig import Link
-from evener.scan.links import Sides, Tunnel, Worker, World, measure
+from evener.scan.links import Sides, Tunnel, Worker, World, _running, measure
 from evener.scan.paths import End, Ends
 from evener.testing.fake_shell import FakeShell, prints
 from evener.testing.fake_worker import FakeWorker
 from tests import case_one
 from tests.edges.workers import free_port
+from tests.engine.toys import script
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "net"
 LINK = Link(name="5gbe", between=("alpha", "beta"))
@@ -125,6 +126,15 @@ async def test_a_host_that_is_lost_meanwhile_leaves_nothing_but_its_reason() -> 
     done = await measure(LINK, BETWEEN, sides, world(blocked))
     assert done.is_empty
     assert "beta: no answer from 10.0.0.2 port 22" in done.faults
+
+
+async def test_a_server_that_ends_at_once_is_said_at_once(tmp_path: Path) -> None:
+    run = script(tmp_path / "ends", "echo 'bind: Address already in use'; exit 1")
+    began = asyncio.get_running_loop().time()
+    async with _running(LocalShell("beta"), [str(run)], {}) as server:
+        with pytest.raises(HostError, match=r"^it ended: bind: Address already in use$"):
+            await server.says(lambda line: "listening" in line, within_s=60)
+    assert asyncio.get_running_loop().time() - began < 5
 
 
 async def test_what_iperf3_says_is_told() -> None:

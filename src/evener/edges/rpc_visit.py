@@ -8,6 +8,7 @@ answer that it has asked for before it leaves, also when it is cancelled.
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import struct
 from collections.abc import AsyncIterator
@@ -97,7 +98,7 @@ class Visit:
     def _block(self, size: int, within_s: float) -> bytearray:
         got = bytearray(size)
         self._sock.setblocking(True)
-        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(within_s), 0))
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(within_s))
         try:
             filled = self._sock.recv_into(got, size, socket.MSG_WAITALL)
         except BlockingIOError:
@@ -185,6 +186,11 @@ async def _connect(endpoint: str, within_s: float) -> socket.socket:
         if (translated := _translated(endpoint, error, within_s)) is None:
             raise
         raise translated from error
+
+
+def _timeval(within_s: float) -> bytes:
+    """Seconds as the kernel takes them, to the microsecond; never 0, which means for ever."""
+    return struct.pack("@ll", *divmod(max(1, math.ceil(within_s * 1e6)), 1_000_000))
 
 
 def _translated(endpoint: str, error: BaseException, within_s: float) -> EndpointError | None:

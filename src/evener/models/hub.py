@@ -136,7 +136,9 @@ def _asked(text: str, environ: Mapping[str, str]) -> tuple[HubName, str, dict[st
     name = hf_hub.read_name(text)
     if name is None:
         raise ConfigurationError(f"{text}: not a name on the Hub", hint="write hf:org/repo or hf:org/repo:Q4_K_M")
-    token = environ.get("HF_TOKEN")
+    token = environ.get("HF_TOKEN", "").strip()
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise ConfigurationError("HF_TOKEN: not a token", hint="one word, such as hf_..., or nothing")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return name, environ.get("HF_ENDPOINT") or hf_hub.ENDPOINT, headers
 

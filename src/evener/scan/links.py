@@ -200,12 +200,15 @@ class _Run:
     child: Child
     last: deque[str]
     fresh: asyncio.Event
+    silent: bool = False  # it has closed its output
 
     async def says(self, wanted: Callable[[str], bool], *, within_s: float) -> None:
         """Wait for a line. Raises HostError with what it said instead."""
         try:
             async with asyncio.timeout(within_s):
                 while not any(wanted(line) for line in self.last):
+                    if self.silent:
+                        raise HostError(f"it ended: {self.words}")
                     self.fresh.clear()
                     await self.fresh.wait()
         except TimeoutError:
@@ -233,6 +236,8 @@ async def _running(shell: Shell, argv: Sequence[str], env: Mapping[str, str]) ->
         async for line in child.lines():
             run.last.append(line)
             run.fresh.set()
+        run.silent = True
+        run.fresh.set()
 
     async with background(keep()):
         try:
