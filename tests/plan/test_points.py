@@ -120,7 +120,13 @@ def test_what_several_machines_make_faster_still_fits_one() -> None:
 def test_a_row_describes_the_layout_that_it_tells_to_take() -> None:
     both = replace(candidate(name="cluster", kind="cluster", hosts=("alpha", "beta"), takes=80), marginal=True)
     one = row(plan(both, candidate()))
-    assert (one.choice, one.hosts, one.needs_bytes, one.full, one.tight) == ("cluster", ("alpha", "beta"), 80, 0.5, True)
+    assert (one.choice, one.hosts, one.needs_bytes, one.full, one.tight) == (
+        "cluster",
+        ("alpha", "beta"),
+        80,
+        0.5,
+        True,
+    )
     assert (one.fewest_hosts, one.fewest_tight) == (("alpha",), False)
 
 

@@ -54,10 +54,9 @@ class Cost:
 class Point:
     """One question and its answer in short.
 
-    `changes` says what was asked: option to value. `choice` is the layout to take, and `answer` how many machines it
-    takes at least, on their cards alone. `full` is what those give of all that they offer. What is `tight` would not
-    fit with 5 % of each card kept free. `quick` is whether each user gets the tokens per second that the profile asks
-    for, 10 without one.
+    `changes` says what was asked: option to value. `answer` is how many machines it takes at least, on their cards
+    alone. What is tight would not fit with 5 % of each card kept free. `quick` is whether each user gets the tokens
+    per second that the profile asks for, 10 without one.
     """
 
     changes: dict[str, str]
@@ -68,13 +67,15 @@ class Point:
     parameters: int
     active_parameters: int | None
     answer: Answer
-    choice: str | None
-    hosts: tuple[str, ...]  # that it runs on at least
+    choice: str | None  # the layout to take: the speeds are its own
+    hosts: tuple[str, ...]  # of the choice
+    fewest_hosts: tuple[str, ...]  # of the layout on the fewest machines
+    fewest_tight: bool  # whether that layout is tight
     kind: CandidateKind
     needs_bytes: int | None  # on all cards of the choice
     short_bytes: int  # what is missing on the nearest candidate, 0 when it fits
-    full: float | None
-    tight: bool
+    full: float | None  # what the choice takes of all that its hosts offer
+    tight: bool  # whether the choice is tight
     quick: bool | None
     decode_tokens_per_s: Value | None  # of one user alone
     users_tokens_per_s: Value | None  # of all users together
