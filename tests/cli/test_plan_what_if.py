@@ -229,6 +229,21 @@ def test_the_output_head_is_among_the_layers_of_its_device(monkeypatch: pytest.M
     assert "6, the output head among them" in text.getvalue()
 
 
+def test_speeds_say_at_which_depth_they_are(screen: io.StringIO) -> None:
+    made = answer(QWEN, "--context", "65536")
+    assert {c["predicted"]["depth"] for c in made["candidates"] if c["predicted"]} == {576}  # 512 and half of 128
+    assert evener(QWEN, "--context", "65536") == 0
+    assert screen.getvalue().count("speeds at depth 576 of 65536, prompts of 512 tokens") == 1
+
+
+def test_command_lines_to_paste_outlive_their_clients_and_log_as_usual(screen: io.StringIO) -> None:
+    assert evener(QWEN, "--layout", "cluster", "--commands") == 0
+    said = screen.getvalue()
+    assert "sh -c 'trap '\"'\"''\"'\"' PIPE; exec ggml-rpc-server " in said
+    assert "--log-jsonl" not in said
+    assert "-lv" not in said
+
+
 def test_a_sweep_needs_a_model() -> None:
     with pytest.raises(ConfigurationError, match="of which model"):
         evener("--sweep", "context=4096")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from evener.cli.console import gib, out
 from evener.cli.words import spread
+from evener.dialects import llama_flags as flags
 
 if TYPE_CHECKING:
     from evener.records.plan import Candidate, Command, DevicePlan, Plan, Predicted, Workload
@@ -28,6 +29,8 @@ def show(plan: Plan, *, commands: bool, cards: bool = False) -> None:
     )
     if any(candidate.fits for candidate in plan.candidates):
         out.print(layouts_table(plan))
+    for line in speeds_of(plan):
+        out.print(line, soft_wrap=True)
     if any(candidate.marginal for candidate in plan.candidates):
         out.print(TIGHT)
     for line in _not_fitting(plan):
@@ -67,6 +70,13 @@ def layouts_table(plan: Plan) -> Table:
         total = sum(device.total_bytes for device in _on_cards(candidate))
         table.add_row(name, gib(total), _fullest(candidate), *(_speeds(candidate.predicted) if speeds else ()))
     return table
+
+
+def speeds_of(plan: Plan) -> Iterator[str]:
+    """What the speeds of the table are for: not for a full context."""
+    depths = [c.predicted.depth for c in plan.candidates if c.fits and c.predicted and c.predicted.depth is not None]
+    if depths:
+        yield f"speeds at depth {depths[0]} of {plan.workload.context}, prompts of {plan.workload.prompt_tokens} tokens"
 
 
 def _on_cards(candidate: Candidate) -> list[DevicePlan]:
@@ -151,6 +161,19 @@ def _show_commands(candidate: Candidate) -> None:
 
 
 def command_line(command: Command) -> str:
-    """For a POSIX shell, environment included, ready to paste."""
+    """For a POSIX shell, environment included, ready to paste.
+
+    Without what only evener reads, and a worker lives on when its client vanishes: of SIGPIPE it would die.
+    """
     settings = [f"{name}={shlex.quote(value)}" for name, value in command.env.items()]
-    return " ".join([*settings, shlex.join(command.argv)])
+    argv = shlex.join(_without_log_flags(command.argv))
+    if command.argv[0].endswith(flags.WORKER):
+        argv = shlex.join(["sh", "-c", f"trap '' PIPE; exec {argv}"])
+    return " ".join([*settings, argv])
+
+
+def _without_log_flags(argv: Sequence[str]) -> list[str]:
+    """Without the log that verification reads."""
+    plain = [word for word in argv if word != "--log-jsonl"]
+    at = plain.index("-lv") if "-lv" in plain else len(plain)
+    return plain[:at] + plain[at + 2 :]

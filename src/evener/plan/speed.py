@@ -62,6 +62,7 @@ def predict(
         prefill_tokens_per_s=_rate(workload.prompt_tokens, prompt_s),
         load_s=load_seconds(stages, weights, cached=cached),
         per_token_ms=_shares(alone),
+        depth=depth,
     )
 
 

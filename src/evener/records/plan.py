@@ -119,13 +119,18 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """Predicted speed. A member is None until it is modelled."""
+    """Predicted speed. A member is None until it is modelled.
+
+    `depth` is how many tokens each sequence has seen already, whatever context it may have: longer ones are slower.
+    Prompts are the workload's `prompt_tokens`, after as many.
+    """
 
     decode_tokens_per_s: Value | None = None
     prefill_tokens_per_s: Value | None = None
     users_tokens_per_s: Value | None = None
     load_s: Value | None = None
     per_token_ms: tuple[Share, ...] = ()
+    depth: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
