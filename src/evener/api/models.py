@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from evener import files
 from evener.dialects import hf_hub
+from evener.edges import ssh_command
 from evener.edges.download import HttpDownloads
 from evener.edges.local_shell import LocalShell
 from evener.edges.ssh_shell import SshShell
@@ -22,7 +23,7 @@ from evener.models.demo import fetch_demo
 from evener.models.fetch import fetch_url, part_urls
 from evener.models.hub import fetch_hub, find_hub
 from evener.models.parts import Opened, all_parts, open_model
-from evener.models.push import Pushed
+from evener.models.push import Pushed, Way
 from evener.models.remote import open_remote
 from evener.models.shelf import Held
 from evener.models.show import Shown, shown
@@ -145,11 +146,17 @@ async def push(model: str, host: Host, shell: Shell, *, report: Report) -> Pushe
     return await pushing.push(LocalShell(HERE), shell, paths, folder=folder, rsync=_by_rsync(shell), report=report)
 
 
-def _by_rsync(shell: Shell) -> str | None:
-    """Where rsync reaches a shell's host. It reads ssh's configuration by itself, and knows no ssh:// address."""
+def _by_rsync(shell: Shell) -> Way | None:
+    """How rsync reaches a shell's host: by the ssh of our shells, on a connection of its own. It knows no ssh://
+    address, and takes one that begins with "-" for an option of ssh."""
     if isinstance(shell, LocalShell):
-        return ""
-    return f"{shell.target}:" if isinstance(shell, SshShell) and "://" not in shell.target else None
+        return Way()
+    if not isinstance(shell, SshShell) or "://" in shell.target or shell.target.startswith("-"):
+        return None
+    ours = {**ssh_command.OPTIONS, "ControlMaster": "no", "ControlPath": "none"}
+    options = [word for key, value in ours.items() for word in ("-o", f"{key}={value}")]
+    ssh = " ".join(["ssh", "-T", "-a", "-x", *options])
+    return Way(to=f"{shell.target}:", ssh=ssh, env=ssh_command.environment())
 
 
 class _Found(NamedTuple):

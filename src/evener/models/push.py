@@ -8,22 +8,32 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evener import files
 from evener.errors import HostError
 from evener.models.hashes import sha256_of
-from evener.ports import Report, Shell
+from evener.ports import Child, Report, Shell
 from evener.records.events import Progress
 from evener.together import background
 
 SPARE_BYTES = 1 << 30  # a host with a full disk is no help to anybody
 LOOK_EVERY_S = 1.0
 OLDEST_RSYNC = (3, 1)  # openrsync calls itself 2.6.9, and knows few options
-SSH = "ssh -o BatchMode=yes -o ConnectTimeout=8 -o ServerAliveInterval=5"
+AGAIN = "the same command goes on where it stopped"
+STILL_FOR_S = 60  # how long nothing may arrive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How rsync reaches a host: "me@beta:" and the ssh command for it, in `env`; all empty for this machine."""
+
+    to: str = ""
+    ssh: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +49,10 @@ class Pushed:
 
 
 async def push(
-    here: Shell, there: Shell, paths: Sequence[Path], *, folder: str, rsync: str | None, report: Report
+    here: Shell, there: Shell, paths: Sequence[Path], *, folder: str, rsync: Way | None, report: Report
 ) -> Pushed:
-    """Every part in `folder` on the host of `there`. `rsync` is where rsync reaches it: "me@beta:", or "" for this
-    machine; None when it cannot.
+    """Every part in `folder` on the host of `there`. `rsync` is None when rsync cannot reach it; where it fails before
+    the first byte, the Shell carries all.
 
     Raises HostError: no room, no connection, a damaged arrival, another file of the same name.
     """
@@ -57,12 +67,12 @@ async def push(
         needed = sum(sizes[path] for path in lacking) - begun + SPARE_BYTES
         await files.demand_room(there, folder, needed_bytes=needed, what=paths[0].name)
         await files.make_folder(there, folder)
-    by_rsync = rsync is not None and bool(lacking) and await _both_have_rsync(here, there)
+    way = rsync if rsync and lacking and await _both_have_rsync(here, there) else None
     unchecked = []
     for path in lacking:
-        if by_rsync:
-            await _by_rsync(here, there, path, parts[path], to=rsync or "", report=report)
-        else:
+        if way and not await _by_rsync(here, there, path, parts[path], way=way, report=report):
+            way = None
+        if way is None:
             await files.send(there, path, parts[path], what=path.name, report=report)
         if not await _arrived_whole(there, parts[path], sha256=hashes[path], size=sizes[path], report=report):
             unchecked.append(targets[path])
@@ -71,7 +81,7 @@ async def push(
         host=there.host,
         paths=tuple(targets.values()),
         bytes=sum(sizes.values()),
-        by=("rsync" if by_rsync else "stream") if lacking else "nothing",
+        by=("rsync" if way else "stream") if lacking else "nothing",
         took_s=time.monotonic() - began,
         unchecked=tuple(unchecked),
     )
@@ -120,28 +130,46 @@ async def _rsync_version(shell: Shell) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-async def _by_rsync(here: Shell, there: Shell, source: Path, part: str, *, to: str, report: Report) -> None:
-    """rsync writes in place; the size that grows at the other end is the progress."""
-    way = ["-e", SSH] if to else []
-    argv = ["rsync", "--inplace", "--partial", "--protect-args", *way, "--", str(source), f"{to}{part}"]
-    child = await here.start(argv, env={})
+async def _by_rsync(here: Shell, there: Shell, source: Path, part: str, *, way: Way, report: Report) -> bool:
+    """False when rsync failed and nothing arrived. The size that grows at the other end is the progress.
+
+    Raises HostError when it broke off, the disk is full, or nothing more arrives.
+    """
+    before = await files.size_bytes(there, part) or 0
+    remote = ["-e", way.ssh] if way.to else []
+    argv = ["rsync", "--append", "--partial", "--protect-args", f"--timeout={STILL_FOR_S}", *remote, "--"]
+    child = await here.start([*argv, str(source), f"{way.to}{part}"], env=way.env)
     said: list[str] = []
+    still = asyncio.Event()
     try:
-        async with background(_watch(there, part, source, report)):
+        async with background(_watch(child, there, part, source, report, still)):
             async for line in child.lines():
                 said.append(line)
             code = await child.wait()
     finally:
         await child.stop()
-    if code != 0:
-        full = any("No space left" in line for line in said)
-        why = "the disk is full" if full else next((line for line in said if line.strip()), f"rsync ended with {code}")
-        raise HostError(f"{there.host}: cannot write {part}: {why}", hint="the same command goes on where it stopped")
+    if code == 0:
+        return True
+    if still.is_set():
+        raise HostError(f"{there.host}: {part}: nothing has arrived for {STILL_FOR_S:g} s", hint=AGAIN)
+    full = any("No space left" in line or "Disk quota exceeded" in line for line in said)
+    if not full and (await files.size_bytes(there, part) or 0) == before:
+        return False
+    why = "the disk is full" if full else next((line for line in said if line.strip()), f"rsync ended with {code}")
+    raise HostError(f"{there.host}: cannot write {part}: {why}", hint=AGAIN)
 
 
-async def _watch(there: Shell, part: str, source: Path, report: Report) -> None:
-    size = source.stat().st_size
+async def _watch(child: Child, there: Shell, part: str, source: Path, report: Report, still: asyncio.Event) -> None:
+    """Tell how much has arrived. Sets `still` and ends rsync when that stands still below the whole."""
+    now, size = asyncio.get_running_loop().time, source.stat().st_size
+    arrived, since = -1, now()
     while True:
         with suppress(HostError):  # rsync itself says what is wrong
-            report(Progress(what=source.name, done=await files.size_bytes(there, part) or 0, of=size))
+            done = await files.size_bytes(there, part) or 0
+            report(Progress(what=source.name, done=done, of=size))
+            arrived, since = (arrived, since) if arrived == done < size else (done, now())
+        if now() - since > STILL_FOR_S:
+            still.set()
+            await child.stop()
+            return
         await asyncio.sleep(LOOK_EVERY_S)
