@@ -96,6 +96,13 @@ async def test_where_the_engine_says_otherwise_it_is_right():
     assert confirmed.devices[0].weights_bytes == 200 * MIB
 
 
+async def test_what_is_reserved_on_a_card_is_not_there_for_the_engine_either():
+    tight = [replace(device(i, free_mib=10_000), offered_bytes=250 * MIB) for i in (0, 1)]
+    confirmed = await confirm(Engine(TWO), candidate(*tight))
+    # 200 + 2 + 61 + 10 MiB, less four activations of 512 x 64 x 4 bytes, where 250 MiB are offered
+    assert (confirmed.fits, confirmed.short_bytes) == (False, 23 * MIB - 4 * 512 * 64 * 4)
+
+
 async def test_without_copies_nothing_is_taken_off():
     engine = Engine(TWO)
     confirmed = await confirm(engine, candidate(device(0), device(1), extra=("-ot", "none=CPU")))

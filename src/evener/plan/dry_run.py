@@ -117,15 +117,19 @@ async def _run(
 
 
 def confirmed(candidate: Candidate, weights: Weights, workload: Workload, full: Rows, short: Rows) -> Candidate:
-    """The candidate with both runs' figures in its devices. One that grows beyond a card's free memory does not fit."""
+    """The candidate with both runs' figures in its devices. One that outgrows what its card offers does not fit."""
     devices = tuple(_devices(candidate, weights, workload, full, short))
-    over = [d for d in devices if d.free_bytes is not None and d.total_bytes > d.free_bytes]
-    if not over:
+    worst = max(devices, key=_over)
+    if (short_bytes := _over(worst)) <= 0:
         return replace(candidate, devices=devices)
-    worst = max(over, key=lambda d: d.total_bytes - (d.free_bytes or 0))
-    short_bytes = worst.total_bytes - (worst.free_bytes or 0)
-    why = f"by the engine's own dry run {worst.host}/{worst.card_name} would be {short_bytes >> 20} MiB over"
+    why = f"by the engine's own dry run {worst.host}/{worst.card_name} would be {-(-short_bytes // MIB)} MiB over"
     return replace(candidate, devices=devices, fits=False, short_bytes=short_bytes, why_not=why)
+
+
+def _over(device: DevicePlan) -> int:
+    """Bytes beyond what the rig's rules let a plan use of the card; beyond its free memory where no rule is known."""
+    room = device.free_bytes if device.offered_bytes is None else device.offered_bytes
+    return 0 if room is None else device.total_bytes - room
 
 
 def _devices(
