@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations, permutations, product
 
 import pytest
 
 from evener.plan.cards import find
 from evener.plan.links import UNKNOWN, link_speed
-from evener.plan.placing import Chain, Placed, best_cut, longest_context, needed, placed, stages
+from evener.plan.placing import Chain, Placed, best_cut, context_held, longest_context, needed, placed, stages
 from evener.plan.runs import Load
 from evener.plan.seats import Seat
 from evener.plan.speed import predict
@@ -154,6 +155,15 @@ def test_the_longest_context_fits_and_one_step_more_does_not():
     assert found.holds()
     further = Load(weights=load.weights, workload=Workload(users=2, context=context + 256))
     assert needed(further, one.seats[0], 0, 11) > one.seats[0].room_bytes
+
+
+def test_a_cut_for_the_context_holds_the_longest_of_its_chain():
+    one = chain(seat("alpha", "RTX 5090", 2 * GIB), seat("alpha", "RTX 5080", 1 * GIB, 1), links={})
+    load = Load(weights=weights(blocks=10, context_train=1 << 20), workload=Workload(users=2, objective="context"))
+    done = best_cut(one, load)
+    assert context_held(done) == longest_context(one, load).load.workload.context
+    short = replace(load, weights=replace(load.weights, context_train=8192))
+    assert context_held(best_cut(one, short)) == 8192
 
 
 def test_some_of_each_card_stays_free_where_it_can():

@@ -1,5 +1,7 @@
 """Which layout is taken: by speed where it is known, the simpler one where it is too close to call, else by rule."""
 
+from dataclasses import replace
+
 import pytest
 
 from evener.errors import ConfigurationError
@@ -77,3 +79,23 @@ def test_one_server_takes_no_replicas_and_says_who_will_run_them():
 def test_the_nearest_layout_on_cards_is_named_with_what_it_lacks():
     made = [candidate("alpha", fits=False, short=3 << 30), candidate("beta", fits=False, short=1 << 30)]
     assert "beta comes nearest and is 1.0 GiB short" in verdict_for(made, weights(), Workload()).sentence
+
+
+def test_for_the_context_the_layout_that_holds_the_longest_is_taken_and_it_is_said():
+    made = [
+        replace(candidate("alpha", speed=rate(90)), longest_context=8192),
+        replace(candidate("cluster", "cluster", hosts=BOTH, speed=rate(20)), longest_context=30720),
+    ]
+    verdict = verdict_for(made, weights(), Workload(objective="context"))
+    assert verdict.choice == "cluster"
+    assert "up to 30720 tokens per user" in verdict.sentence
+    assert "alpha would hold 8192 tokens" in verdict.sentence
+    assert "alpha: fits, holds up to 8192 tokens per user" in verdict.reasons
+
+
+def test_of_equal_contexts_the_faster_is_taken():
+    made = [
+        replace(candidate("alpha", speed=rate(90)), longest_context=8192),
+        replace(candidate("cluster", "cluster", hosts=BOTH, speed=rate(20)), longest_context=8192),
+    ]
+    assert best_of(made, "context").name == "alpha"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from evener.plan import memory
 from evener.plan.commands import bench_command, commands
-from evener.plan.placing import Chain, Placed, needed, placed, shortage, stages
+from evener.plan.placing import Chain, Placed, context_held, needed, placed, shortage, stages
 from evener.plan.question import Question
 from evener.plan.routes import route
 from evener.plan.runs import Load
@@ -59,6 +59,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         servers=(written.server,), workers=written.workers, tunnels=written.tunnels,
         predicted=_predicted(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
         marginal=not done.load.spare,
+        longest_context=context_held(done) if done.load.workload.aim == "context" else None,
     )  # fmt: skip
 
 
@@ -233,6 +234,7 @@ def built_replicas(copies: Sequence[Copy], load: Load, question: Question) -> Ca
     if failed := next((one for one in each if not one.fits), None):
         why = failed.why_not or ""
         return _refused("replicas", "replicas", hosts, short_bytes=failed.short_bytes, why=f"{failed.name}: {why}")
+    held = [one.longest_context for one in each]
     return Candidate(
         name="replicas", kind="replicas", hosts=hosts, fits=True, short_bytes=0,
         devices=tuple(device for one in each for device in one.devices),
@@ -241,6 +243,7 @@ def built_replicas(copies: Sequence[Copy], load: Load, question: Question) -> Ca
         workers=(), predicted=_together([one.predicted for one in each]),
         bench=tuple(command for one in each for command in one.bench),
         marginal=any(one.marginal for one in each),
+        longest_context=None if None in held else min(n for n in held if n is not None),
     )  # fmt: skip
 
 

@@ -119,6 +119,20 @@ def longest_context(chain: Chain, load: Load) -> Placed | None:
     return best
 
 
+def context_held(done: Placed) -> int | None:
+    """The longest context per user, in tokens, that this very cut holds; None where caches were measured for one."""
+    weights, work = done.load.weights, done.load.workload
+    if weights.attention is None:
+        return None
+    asked = memory.padded(work.context) // memory.PADDING
+    low, high = asked, max(asked, (weights.context_train or LONGEST_CONTEXT) // memory.PADDING)
+    while low < high:
+        middle = (low + high + 1) // 2
+        longer = replace(done.load, workload=replace(work, context=middle * memory.PADDING))
+        low, high = (middle, high) if replace(done, load=longer).holds() else (low, middle - 1)
+    return low * memory.PADDING
+
+
 def best_cut(chain: Chain, load: Load) -> Placed | None:
     """The best cut for the workload's aim within the load's rooms; None when nothing fits."""
     aim = load.workload.aim

@@ -1,7 +1,8 @@
 """Which candidate wins, in a sentence with reasons. Pure.
 
 Where every layout on cards has a predicted speed the fastest wins, and of those that are too close to call (one's
-likely speed lies within the other's interval) the one with the fewest machines. Else a rule decides: single machines
+likely speed lies within the other's interval) the one with the fewest machines. For the longest context only those
+that hold the longest are compared. Else a rule decides: single machines
 first, then the cluster, then what leaves a part in RAM.
 """
 
@@ -36,7 +37,8 @@ def verdict_for(
         chosen = best_of(candidates, workload.aim, one_server=one_server)
         if chosen is None:
             return Verdict(choice=None, kind="none", sentence=_nowhere(candidates, weights), reasons=reasons)
-        sentence = _sentence(chosen, weights, workload.aim) + _against(chosen, candidates, workload.aim)
+        against = _context_against if chosen.longest_context else _against
+        sentence = _sentence(chosen, weights, workload.aim) + against(chosen, candidates, workload.aim)
         return Verdict(choice=chosen.name, kind=chosen.kind, sentence=sentence, reasons=reasons)
     asked = next((c for c in candidates if c.name == layout), None)
     if asked is None:
@@ -55,6 +57,8 @@ def verdict_for(
 def best_of(candidates: Sequence[Candidate], aim: Objective, *, one_server: bool = False) -> Candidate | None:
     """The candidate to take; `one_server` leaves out what needs several. None when nothing fits."""
     fitting = [c for c in candidates if c.fits and c.name != BY_MEMORY and (c.one_server or not one_server)]
+    if aim == "context" and (longest := max((c.longest_context or 0 for c in fitting), default=0)):
+        fitting = [c for c in fitting if c.longest_context == longest]
     on_cards = [c for c in fitting if c.kind in ("card", "host", "cluster")]
     known = [c for c in fitting if figure(c, aim) is not None]
     if known and all(c in known for c in on_cards):
@@ -69,8 +73,7 @@ def best_alone(candidates: Sequence[Candidate], aim: Objective) -> Candidate | N
 
 
 def figure(candidate: Candidate, aim: Objective) -> Value | None:
-    """What a candidate is predicted to do for the aim. For the longest context, too, one user's speed decides between
-    layouts that hold what was asked."""
+    """What a candidate is predicted to do for the aim. Of layouts with the same context one user's speed decides."""
     predicted = candidate.predicted
     if predicted is None:
         return None
@@ -98,7 +101,9 @@ def _fastest(known: Sequence[Candidate], aim: Objective) -> Candidate:
 
 def _sentence(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     held = gib(sum(d.total_bytes for d in chosen.devices))
-    speed = f", {_speed(chosen, aim)}" if figure(chosen, aim) is not None else ""
+    context = chosen.longest_context
+    speed = f", up to {context} tokens per user" if context else ""
+    speed += _beside(chosen, aim)
     if chosen.kind == "cluster":
         cards = ", ".join(f"{d.layers} layers on {d.host}/{d.card_name}" for d in chosen.devices)
         return f"{weights.name} needs {held}: {cards}{speed}"
@@ -138,6 +143,18 @@ def _against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective)
     return f". {best.name} would do {rate(other)}, {compared}"
 
 
+def _context_against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
+    """How long the contexts of the other number of machines would be, at most."""
+    others = [c for c in candidates if c.longest_context and c.name != BY_MEMORY]
+    others = [c for c in others if (len(c.hosts) > 1) != (len(chosen.hosts) > 1)]
+    best = max(others, key=lambda c: c.longest_context or 0, default=None)
+    return "" if best is None else f". {best.name} would hold {best.longest_context} tokens{_beside(best, aim)}"
+
+
+def _beside(candidate: Candidate, aim: Objective) -> str:
+    return f", {_speed(candidate, aim)}" if figure(candidate, aim) is not None else ""
+
+
 def _as_asked(asked: Candidate, candidates: Sequence[Candidate], weights: Weights, aim: Objective) -> str:
     sentence = f"{asked.name}, as you asked: {_sentence(asked, weights, aim) if asked.fits else asked.why_not}"
     alone = best_alone(candidates, aim)
@@ -167,7 +184,8 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
         fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
         share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
         marginal = "; marginal: with 5 % of each card kept free it would not" if candidate.marginal else ""
-        yield f"{candidate.name}: fits{share}{marginal}"
+        context = f", holds up to {candidate.longest_context} tokens per user" if candidate.longest_context else ""
+        yield f"{candidate.name}: fits{share}{context}{marginal}"
     yield from _unstated(candidates)
     trained = weights.context_train
     if trained is not None and workload.context > trained:

@@ -155,6 +155,7 @@ class Candidate:
     why_not: str | None = None  # one line, when it does not fit
     bench: tuple[Command, ...] = ()
     marginal: bool = False
+    longest_context: int | None = None  # tokens per user that its cards hold, sought where the aim is the context
 
     @property
     def one_server(self) -> bool:
