@@ -1,4 +1,4 @@
-from evener.dialects.proc_net import is_taken, listening
+from evener.dialects.proc_net import is_taken, listening, reached
 
 TABLE = """\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -10,6 +10,10 @@ TABLE = """\
 
 def test_only_listeners_are_read():
     assert listening(TABLE) == {("127.0.0.1", 8080), ("0.0.0.0", 22)}
+
+
+def test_the_far_end_of_a_connection_is_whom_it_reaches():
+    assert reached(TABLE) == {("127.0.0.1", 8080)}
 
 
 def test_a_port_is_taken_on_its_own_address_only():

@@ -119,7 +119,7 @@ def host(port: int, **keys: object) -> Host:
 async def test_a_worker_is_found_with_its_process(port: int, tmp_path: Path) -> None:
     endpoint = f"127.0.0.9:{port}"
     rpc = Visitor({endpoint: worker(endpoint)})
-    found, problems = await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None)
+    found, problems = await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None, in_use={})
     assert found == [
         WorkerFound(
             host="beta", endpoint=endpoint, answer="RPC 7.0.0, 1 devices", protocol="7.0.0", pid=os.getpid(),
@@ -132,7 +132,7 @@ async def test_a_worker_is_found_with_its_process(port: int, tmp_path: Path) -> 
 async def test_another_protocol_names_pid_and_binary(port: int, tmp_path: Path) -> None:
     endpoint = f"127.0.0.9:{port}"
     rpc = Visitor({endpoint: EndpointWrongProtocol(endpoint, "speaks RPC 5.0.0, our engine 7.0.0")})
-    _, problems = await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None)
+    _, problems = await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None, in_use={})
     python = Path("/proc/self/exe").readlink()
     assert problems == [
         f"beta: the worker at {endpoint} (pid {os.getpid()}, {python}) speaks RPC 5.0.0, our engine 7.0.0: stop it"
@@ -142,10 +142,12 @@ async def test_another_protocol_names_pid_and_binary(port: int, tmp_path: Path) 
 async def test_a_busy_worker_is_no_problem_and_something_else_on_its_port_is(port: int, tmp_path: Path) -> None:
     endpoint = f"127.0.0.9:{port}"
     shell = Elsewhere("beta", tmp_path)
-    found, problems = await workers(host(port), shell, Visitor({endpoint: EndpointBusy(endpoint, "busy")}), engine=None)
+    found, problems = await workers(
+        host(port), shell, Visitor({endpoint: EndpointBusy(endpoint, "busy")}), engine=None, in_use={}
+    )
     assert (found[0].answer, found[0].protocol, problems) == ("busy", None, [])
     rpc = Visitor({endpoint: EndpointNotRpc(endpoint, "a web server answers there")})
-    _, problems = await workers(host(port), shell, rpc, engine=None)
+    _, problems = await workers(host(port), shell, rpc, engine=None, in_use={})
     assert "a web server answers there: stop it" in problems[0]
 
 
@@ -155,7 +157,7 @@ async def test_a_worker_on_every_address_is_visited_at_the_one_of_its_host(tmp_p
         listener.listen()
         port = listener.getsockname()[1]
         rpc = Visitor()
-        await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None)
+        await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None, in_use={})
     assert rpc.visited == [f"127.0.0.9:{port}"]
 
 
@@ -166,32 +168,43 @@ async def test_a_worker_that_serves_a_client_is_left_alone(tmp_path: Path) -> No
         address = listener.getsockname()
         queued.connect(address)
         waiting, rpc = Visitor(), Visitor()
-        await workers(host(address[1]), Elsewhere("beta", tmp_path), waiting, engine=None)
+        await workers(host(address[1]), Elsewhere("beta", tmp_path), waiting, engine=None, in_use={})
         client.connect(address)
         with listener.accept()[0]:
-            found, problems = await workers(host(address[1]), Elsewhere("beta", tmp_path), rpc, engine=None)
+            found, problems = await workers(host(address[1]), Elsewhere("beta", tmp_path), rpc, engine=None, in_use={})
     assert waiting.visited == [f"127.0.0.9:{address[1]}"]
     assert (rpc.visited, found[0].answer, problems) == ([], "it serves a client", [])
+
+
+async def test_an_endpoint_that_serves_is_named_and_never_visited(port: int, tmp_path: Path) -> None:
+    """One of somebody else's, and one whose head still loads and has not connected yet."""
+    rpc, far, near = Visitor(), "10.0.0.3:50052", f"127.0.0.9:{port}"
+    other = Host(name="windows", connection="endpoint", endpoints=(far,))
+    serving = {far: "big", near: "small"}
+    found, problems = await workers(other, None, rpc, engine=None, in_use=serving)
+    assert ([one.answer for one in found], problems) == (["it serves big"], [])
+    found, problems = await workers(host(port), Elsewhere("beta", tmp_path), rpc, engine=None, in_use=serving)
+    assert ([one.answer for one in found], problems, rpc.visited) == (["it serves small"], [], [])
 
 
 async def test_a_far_worker_on_loopback_is_out_of_our_reach(port: int, tmp_path: Path) -> None:
     rpc = Visitor()
     far = host(port, connection="ssh", ssh="beta")
-    found, problems = await workers(far, Elsewhere("beta", tmp_path), rpc, engine=None)
+    found, problems = await workers(far, Elsewhere("beta", tmp_path), rpc, engine=None, in_use={})
     assert (rpc.visited, found[0].answer, problems) == ([], "it listens on that host's loopback only", [])
 
 
 async def test_only_ports_of_the_range_are_visited(port: int, tmp_path: Path) -> None:
     rpc = Visitor()
     free = replace(host(port), ports=(port + 1, port + 1))
-    assert await workers(free, Elsewhere("beta", tmp_path), rpc, engine=None) == ([], [])
+    assert await workers(free, Elsewhere("beta", tmp_path), rpc, engine=None, in_use={}) == ([], [])
     assert rpc.visited == []
 
 
 async def test_endpoints_of_somebody_else_are_visited_and_nothing_more_is_known() -> None:
     rpc = Visitor({"10.0.0.3:50052": worker("10.0.0.3:50052")})
     other = Host(name="windows", connection="endpoint", endpoints=("10.0.0.3:50052", "10.0.0.3:50053"))
-    found, problems = await workers(other, None, rpc, engine=None)
+    found, problems = await workers(other, None, rpc, engine=None, in_use={})
     assert [(one.protocol, one.pid, one.path) for one in found] == [("7.0.0", None, None), (None, None, None)]
     assert problems == ["windows: the worker at 10.0.0.3:50053 nobody listens: stop it"]
 
@@ -244,16 +257,16 @@ async def test_a_worker_of_the_engine_in_use_is_fine_and_one_whose_binary_was_re
 ) -> None:
     folder, port, child = running
     shell = Elsewhere("beta", tmp_path)
-    found, problems = await workers(host(port), shell, RpcProbe(), engine=str(folder))
+    found, problems = await workers(host(port), shell, RpcProbe(), engine=str(folder), in_use={})
     assert [(one.pid, one.path, one.protocol) for one in found] == [
         (child.pid, str(folder / "ggml-rpc-server"), "7.0.0")
     ]
     assert problems == []
-    _, problems = await workers(host(port), shell, RpcProbe(), engine="/opt/another")
+    _, problems = await workers(host(port), shell, RpcProbe(), engine="/opt/another", in_use={})
     assert len(problems) == 1
     assert (
         f"(pid {child.pid}, {folder}/ggml-rpc-server) is not of the engine in use, /opt/another: stop it" in problems[0]
     )
     (folder / "ggml-rpc-server").unlink()
-    _, problems = await workers(host(port), shell, RpcProbe(), engine=str(folder))
+    _, problems = await workers(host(port), shell, RpcProbe(), engine=str(folder), in_use={})
     assert "ggml-rpc-server (deleted)) is stale: its binary has been replaced since it started: stop it" in problems[0]

@@ -8,11 +8,15 @@ from dataclasses import replace
 from evener.api import engines
 from evener.api.rig import Rig
 from evener.api.rig_models import door
+from evener.dialects import proc_net
 from evener.edges.rpc_probe import RpcProbe
 from evener.engine import compare
 from evener.errors import EngineError, EngineMissing, HostError
+from evener.launch.bring_up import foreign_endpoints
 from evener.ports import Report, Shell
+from evener.records import rig as records
 from evener.records.capability import Backend, HostEngine, Installed, RigEngines, WorkerFound
+from evener.records.plan import Candidate
 from evener.records.rig import Host
 from evener.together import together
 
@@ -52,7 +56,12 @@ async def install(
 async def push(rig_file: str | None, host: str, *, report: Report) -> Installed:
     """Carry this machine's engine to a host of the rig. Raises NameUnknown, EngineUnfit, HostError."""
     rig = Rig.open(rig_file)
-    return await engines.push(door(rig, host)[1], report=report, engine=rig.record.head.engine)
+    return await engines.push(door(rig, host)[1], report=report, engine=_engine_here(rig.record))
+
+
+def _engine_here(rig: records.Rig) -> str | None:
+    """The engine that the rig file names for this machine, which need not be the head."""
+    return next((host.engine for host in rig.hosts if host.connection == "local"), None)
 
 
 async def check(rig_file: str | None) -> RigEngines:
@@ -64,14 +73,27 @@ async def check(rig_file: str | None) -> RigEngines:
     found = await together(_engine(host, shells.get(host.name), alone=len(hosts) == 1) for host in hosts)
     protocol = found[0].check.capability.protocol if found[0].check else None
     rpc = RpcProbe(_version(protocol)) if protocol else RpcProbe()
+    serving = await _serving(rig)
     seen = await together(
-        _workers(host, shells.get(host.name), rpc, engine.folder) for host, engine in zip(hosts, found, strict=True)
+        _workers(host, shells.get(host.name), rpc, engine.folder, serving)
+        for host, engine in zip(hosts, found, strict=True)
     )
     return compare.compare(
         found,
         [worker for some, _ in seen for worker in some],
         stale=[problem for _, problems in seen for problem in problems],
     )
+
+
+async def _serving(rig: Rig) -> dict[str, str]:
+    """Whom each endpoint serves, as far as this machine knows: a deployment, or any client that runs here."""
+    reached = proc_net.reached(*[(await engines.here().read(path) or b"").decode() for path in proc_net.TABLES])
+    clients = {f"{address}:{port}": "a client on this machine" for address, port in reached}
+    return clients | {endpoint: d.name for d in rig.deployments() for endpoint in _endpoints(d.candidate)}
+
+
+def _endpoints(candidate: Candidate) -> tuple[str, ...]:
+    return (*foreign_endpoints(candidate), *(worker.reached_at for worker in candidate.workers))
 
 
 async def _engine(host: Host, shell: Shell | None, *, alone: bool) -> HostEngine:
@@ -96,10 +118,10 @@ async def _engine(host: Host, shell: Shell | None, *, alone: bool) -> HostEngine
 
 
 async def _workers(
-    host: Host, shell: Shell | None, rpc: RpcProbe, engine: str | None
+    host: Host, shell: Shell | None, rpc: RpcProbe, engine: str | None, serving: Mapping[str, str]
 ) -> tuple[list[WorkerFound], list[str]]:
     try:
-        return await compare.workers(host, shell, rpc, engine=engine)
+        return await compare.workers(host, shell, rpc, engine=engine, in_use=serving)
     except HostError:
         return [], []  # the host's engine says why already
 

@@ -31,12 +31,18 @@ def served(*tables: str) -> frozenset[int]:
     return frozenset(one.port for one in _sockets(tables, ESTABLISHED) if one.inode)
 
 
-def _sockets(tables: Iterable[str], state: str) -> Iterator[Listener]:
+def reached(*tables: str) -> frozenset[tuple[str, int]]:
+    """(address, port) of the far end of every connection."""
+    return frozenset((one.address, one.port) for one in _sockets(tables, ESTABLISHED, end=2))
+
+
+def _sockets(tables: Iterable[str], state: str, *, end: int = 1) -> Iterator[Listener]:
+    """Sockets in a state, each by its near end (1) or its far end (2)."""
     for table in tables:
         for line in table.splitlines()[1:]:
             fields = line.split()
             if len(fields) > 9 and fields[3] == state:
-                address, _, port = fields[1].partition(":")
+                address, _, port = fields[end].partition(":")
                 yield Listener(address=_address(address), port=int(port, 16), inode=int(fields[9]))
 
 

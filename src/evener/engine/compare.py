@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from evener import files
 from evener.dialects import proc_net
@@ -18,6 +19,7 @@ from evener.records.rig import Host
 from evener.together import together
 
 HELLO_WITHIN_S = 3.0
+NOBODY: Mapping[str, str] = MappingProxyType({})
 DELETED = " (deleted)"  # how the kernel marks a binary that was replaced while it runs
 # One walk for all sockets. It shows our own processes, and everybody's to root; others stay unknown.
 _OWNERS = """ls -l /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc/|socket:\\[($1)\\]"; :"""
@@ -74,14 +76,15 @@ def _is_our_mark(host: HostEngine) -> bool:
 
 
 async def workers(
-    host: Host, shell: Shell | None, rpc: Rpc, *, engine: str | None
+    host: Host, shell: Shell | None, rpc: Rpc, *, engine: str | None, in_use: Mapping[str, str] = NOBODY
 ) -> tuple[list[WorkerFound], list[str]]:
     """Who listens in a host's range of RPC ports (or on its endpoints) and what is wrong with them.
 
-    `engine` is the folder of the host's engine. Raises HostError when the host does not answer.
+    `engine` is the folder of the host's engine. Nobody visits an endpoint that is `in_use` (by whom), or whose host
+    shows a client. Raises HostError when the host does not answer.
     """
     if shell is None:
-        found = [WorkerFound(host=host.name, endpoint=endpoint, answer="") for endpoint in host.endpoints]
+        found = [WorkerFound(host=host.name, endpoint=e, answer=_serves(e, in_use)) for e in host.endpoints]
         return await _asked(found, rpc, expected=None)
     tables = [(await shell.read(path) or b"").decode(errors="replace") for path in proc_net.TABLES]
     first, last = host.ports
@@ -95,7 +98,7 @@ async def workers(
         WorkerFound(
             host=host.name,
             endpoint=f"{_reached(one, host)}:{one.port}",
-            answer=_left_alone(one, host, served),
+            answer=_serves(f"{_reached(one, host)}:{one.port}", in_use) or _left_alone(one, host, served),
             pid=pids.get(one.inode),
             path=binaries.get(pids.get(one.inode, 0)),
         )
@@ -106,6 +109,10 @@ async def workers(
 
 def _reached(one: Listener, host: Host) -> str:
     return (host.address or "127.0.0.1") if one.address in proc_net.ANY else one.address
+
+
+def _serves(endpoint: str, in_use: Mapping[str, str]) -> str:
+    return f"it serves {in_use[endpoint]}" if endpoint in in_use else ""
 
 
 def _left_alone(one: Listener, host: Host, served: Set[int]) -> str:
