@@ -99,3 +99,22 @@ def test_of_equal_contexts_the_faster_is_taken():
         replace(candidate("cluster", "cluster", hosts=BOTH, speed=rate(20)), longest_context=8192),
     ]
     assert best_of(made, "context").name == "alpha"
+
+
+def test_what_fits_marginally_says_so_where_it_is_chosen():
+    made = [replace(candidate("alpha", speed=rate(90)), marginal=True)]
+    verdict = verdict_for(made, weights(), Workload())
+    assert "; marginal: with 5 % of each card kept free it would not fit" in verdict.sentence
+    assert "marginal" not in verdict_for([candidate("alpha")], weights(), Workload()).sentence
+
+
+def test_what_is_too_close_to_call_goes_to_what_leaves_room_on_its_cards():
+    made = [
+        replace(candidate("alpha", speed=rate(28)), marginal=True),
+        candidate("cluster", "cluster", hosts=BOTH, speed=rate(30)),
+    ]
+    verdict = verdict_for(made, weights(), Workload())
+    assert verdict.choice == "cluster"
+    assert "too close to call, so the one that leaves room on its cards" in verdict.sentence
+    faster = [made[0], candidate("cluster", "cluster", hosts=BOTH, speed=rate(10))]
+    assert verdict_for(faster, weights(), Workload()).choice == "alpha"

@@ -1,8 +1,8 @@
 """Which candidate wins, in a sentence with reasons. Pure.
 
-Where every layout on cards has a predicted speed the fastest wins, and of those that are too close to call (one's
-likely speed lies within the other's interval) the one with the fewest machines. For the longest context only those
-that hold the longest are compared. Else a rule decides: single machines
+Where every layout on cards has a predicted speed the fastest wins. Of those that are too close to call (one's likely
+speed lies within the other's interval) it is the one that leaves some of each card free, then the one with the fewest
+machines. For the longest context only those that hold the longest are compared. Else a rule decides: single machines
 first, then the cluster, then what leaves a part in RAM.
 """
 
@@ -17,6 +17,7 @@ from evener.records.plan import Candidate, Objective, Value, Verdict, Workload
 from evener.records.weights import Weights
 
 BY_MEMORY = "cluster-by-memory"  # what a user would write: shown, never taken
+MARGINAL = "; marginal: with 5 % of each card kept free it would not"
 _RULE = ("card", "host", "cluster", "experts-in-ram", "partial-offload")
 
 
@@ -92,14 +93,18 @@ def _alike(kind: str) -> tuple[str, ...]:
 
 
 def _fastest(known: Sequence[Candidate], aim: Objective) -> Candidate:
-    """Of those too close to the fastest the fewest machines, then the fastest, then the fewest devices."""
+    """Of those too close to the fastest what is not marginal, the fewest machines, the fastest, the fewest devices."""
     figures = [(candidate, value) for candidate in known if (value := figure(candidate, aim)) is not None]
     top = max((value for _, value in figures), key=lambda v: v.value)
     close = [(c, v) for c, v in figures if v.value >= top.value or too_close(v, top)]
-    return min(close, key=lambda pair: (len(pair[0].hosts), -pair[1].value, len(pair[0].devices)))[0]
+    return min(close, key=lambda pair: (pair[0].marginal, len(pair[0].hosts), -pair[1].value, len(pair[0].devices)))[0]
 
 
 def _sentence(chosen: Candidate, weights: Weights, aim: Objective) -> str:
+    return _fits(chosen, weights, aim) + (f"{MARGINAL} fit" if chosen.marginal else "")
+
+
+def _fits(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     held = gib(sum(d.total_bytes for d in chosen.devices))
     context = chosen.longest_context
     speed = f", up to {context} tokens per user" if context else ""
@@ -137,7 +142,9 @@ def _against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective)
     other = figure(best, aim)
     assert other is not None
     if too_close(own, other):
-        return f". {best.name} would do {rate(other)}: too close to call, so the simpler one"
+        roomier = best.marginal and not chosen.marginal
+        why = "the one that leaves room on its cards" if roomier else "the simpler one"
+        return f". {best.name} would do {rate(other)}: too close to call, so {why}"
     factor = other.value / own.value
     compared = f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of that"
     return f". {best.name} would do {rate(other)}, {compared}"
@@ -183,7 +190,7 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
             continue
         fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
         share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
-        marginal = "; marginal: with 5 % of each card kept free it would not" if candidate.marginal else ""
+        marginal = MARGINAL if candidate.marginal else ""
         context = f", holds up to {candidate.longest_context} tokens per user" if candidate.longest_context else ""
         yield f"{candidate.name}: fits{share}{context}{marginal}"
     yield from _unstated(candidates)
