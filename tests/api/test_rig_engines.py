@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evener.api.rig import Rig
-from evener.api.rig_engines import _engine_here, _serving, _workers
+from evener.api.rig_engines import _endpoints, _engine_here, _serving, _workers
 from evener.edges.rpc_probe import RpcProbe
 from evener.records.rig import Host
 from evener.records.rig import Rig as Record
+from tests.report.report_samples import CLUSTER
 
 FAR = Host(name="far", connection="ssh", ssh="far", engine="/opt/far/engine")
 
@@ -44,3 +46,9 @@ async def test_an_endpoint_that_a_client_of_this_machine_uses_is_left_alone() ->
             with pytest.raises(BlockingIOError):
                 worker.accept()
     assert ([one.answer for one in found], problems) == (["it serves a client on this machine"], [])
+
+
+def test_every_endpoint_of_a_deployment_serves_it() -> None:
+    """Somebody else's, and our own workers, also before the head has connected."""
+    assert _endpoints(CLUSTER) == ("127.0.0.1:50052", "127.0.0.1:50060")
+    assert _endpoints(replace(CLUSTER, workers=CLUSTER.workers[:1])) == ("127.0.0.1:50060", "127.0.0.1:50052")
