@@ -15,7 +15,7 @@ import numpy as np
 from evener.plan import layers, memory
 from evener.plan.runs import Load
 from evener.plan.search import Block, Cut, Device, Floats, least_overlap, least_sum
-from evener.plan.seats import Seat, served_hosts
+from evener.plan.seats import Seat, names_at_head, served_hosts
 from evener.plan.speed_stage import Stage
 from evener.records.plan import Objective
 from evener.records.speed import LinkSpeed
@@ -81,12 +81,13 @@ def placed(chain: Chain, load: Load) -> Placed | None:
 
 
 def stages(chain: Chain, done: Placed) -> list[Stage]:
-    """What the speed model is asked about, with the experts in RAM beside their cards."""
+    """What the speed model is asked about, devices by the head's names, with the experts in RAM beside their cards."""
     found = []
-    for seat, start, stop in done.runs():
+    names = names_at_head([seat for seat, _ in done.parts], chain.head)
+    for name, (seat, start, stop) in zip(names, done.runs(), strict=True):
         link = chain.link(seat)
         whole = Stage(
-            host=seat.host.name, card=seat.device, speed=seat.speed, start=start, count=stop - start,
+            host=seat.host.name, card=name, speed=seat.speed, start=start, count=stop - start,
             endpoint=None if link is None else seat.worker, link=link,
         )  # fmt: skip
         middle = min(max(done.load.experts_in_ram, start), stop)

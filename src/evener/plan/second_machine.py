@@ -6,20 +6,24 @@ Pure. Figures are of the same predictions as the candidates'; what cannot be com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from evener.plan.chains import Chains
-from evener.plan.placing import Chain, longest_context, placed
+from evener.plan.placing import SPARE, Chain, longest_context, placed
 from evener.plan.question import Question
 from evener.plan.runs import Load
 from evener.plan.verdict import best_alone, best_of, figure, too_close
 from evener.plan.words import gib, rate
-from evener.records.plan import Benefit, BenefitKind, Candidate, Objective, Predicted
+from evener.records.plan import Benefit, BenefitKind, Candidate, Objective
 from evener.records.weights import Weights
 
 WORTH = 1.05  # less is not worth a machine
 MATCHING: dict[Objective, tuple[BenefitKind, ...]] = {
     "latency": ("speed",), "crowd": ("replica", "speed"), "prompt": ("speed",), "context": ("context",),
 }  # fmt: skip
+
+
+ORDER: tuple[BenefitKind, ...] = ("replica", "context", "bigger model", "second model", "speed")
 
 
 def benefits(question: Question, candidates: Sequence[Candidate], chains: Chains) -> tuple[Benefit, ...]:
@@ -42,8 +46,9 @@ def benefits(question: Question, candidates: Sequence[Candidate], chains: Chains
     ranked = sorted(found, key=lambda b: _rank(b, aim))
     if any((b.gain or 0) >= WORTH for b in found):
         return tuple(ranked)
-    why = ranked[0].sentence if ranked else "one machine holds everything that two would"
-    return (Benefit(kind="nothing", sentence=why, layout=alone.name, gain=ranked[0].gain if ranked else None),)
+    compared = next((b for b in ranked if b.gain is not None), None)
+    why = compared.sentence if compared else "one machine holds everything that two would"
+    return (Benefit(kind="nothing", sentence=why, layout=alone.name, gain=compared.gain if compared else None),)
 
 
 def _machines(question: Question, chain: Chain) -> set[str]:
@@ -51,15 +56,17 @@ def _machines(question: Question, chain: Chain) -> set[str]:
     return {(one.machine_id if one else None) or host for host, one in seen}
 
 
-def _rank(benefit: Benefit, aim: Objective) -> tuple[bool, bool, float]:
-    gain = benefit.gain or 0.0
-    return gain < WORTH, benefit.kind not in MATCHING[aim], -gain
+def _rank(benefit: Benefit, aim: Objective) -> tuple[bool, int]:
+    """What is worth a machine first, then what was asked for. Gains of two kinds are in two units: not compared."""
+    wanted = MATCHING[aim]
+    order = (*wanted, *(kind for kind in ORDER if kind not in wanted))
+    return (benefit.gain or 0.0) < WORTH, order.index(benefit.kind)
 
 
 def _at_all(several: Candidate, weights: Weights) -> Benefit:
     predicted = several.predicted
     speed = predicted.decode_tokens_per_s if predicted else None
-    words = f", {rate(speed)}{_where(predicted)}" if speed and predicted else ""
+    words = f", {rate(speed)}{_where(several)}" if speed else ""
     return Benefit(
         kind="this model",
         sentence=f"{weights.name} at all: no machine's cards hold it alone{words}",
@@ -93,15 +100,17 @@ def _second_model(question: Question, first: Chain, chains: Chains) -> Iterator[
         kind="second model",
         sentence=f"a second model beside the first: {best.head} has {gib(room[best.head])} on its cards{words}",
         layout=best.head,
-        gain=2.0,
+        gain=2.0 if example else None,
     )
 
 
 def _context(question: Question, first: Chain, cluster: Chain) -> Iterator[Benefit]:
-    load = Load(weights=question.weights, workload=question.workload)
-    if load.weights.attention is None:
+    if question.weights.attention is None:
         return  # caches measured for one context say nothing of another
-    alone, together = (longest_context(chain, load) for chain in (first, cluster))
+    load = Load(weights=question.weights, workload=question.workload, spare=SPARE)
+    alone, together = (
+        longest_context(chain, load) or longest_context(chain, replace(load, spare=0.0)) for chain in (first, cluster)
+    )
     if alone is None or together is None:
         return
     mine, theirs = alone.load.workload.context, together.load.workload.context
@@ -146,21 +155,24 @@ def _speed(candidates: Sequence[Candidate], alone: Candidate, aim: Objective) ->
         verdict = f"speed: {rate(theirs)} instead of {rate(mine)}"
     else:
         verdict = f"no speed: {rate(theirs)} against {rate(mine)} alone"
-    yield Benefit(kind="speed", sentence=verdict + _where(cluster.predicted), layout=cluster.name, gain=gain)
+    yield Benefit(kind="speed", sentence=verdict + _where(cluster), layout=cluster.name, gain=gain)
 
 
-def _where(predicted: Predicted | None) -> str:
+def _where(candidate: Candidate) -> str:
     """What takes a token's time: the link's share, and the slowest device's."""
-    if predicted is None or not predicted.per_token_ms:
+    shares = candidate.predicted.per_token_ms if candidate.predicted else ()
+    if not shares:
         return ""
-    whole = sum(share.ms for share in predicted.per_token_ms)
-    link = sum(share.ms for share in predicted.per_token_ms if share.kind == "link")
+    whole = sum(share.ms for share in shares)
+    link = sum(share.ms for share in shares if share.kind == "link")
     devices: dict[str, float] = {}
-    for share in predicted.per_token_ms:
+    for share in shares:
         if share.kind != "link":
             devices[share.where] = devices.get(share.where, 0.0) + share.ms
     slowest = max(devices, key=lambda where: devices[where])
-    return f"; of a token's {whole:.1f} ms the link takes {link / whole:.0%}, {slowest} {devices[slowest] / whole:.0%}"
+    cards = {f"{d.host}/{d.device}": f"{d.host}/{d.card_name}" for d in candidate.devices}
+    of_it = f"{cards.get(slowest, slowest)} {devices[slowest] / whole:.0%}"
+    return f"; of a token's {whole:.1f} ms the link takes {link / whole:.0%}, {of_it}"
 
 
 def _largest(question: Question, good: Callable[[Weights], bool]) -> Weights | None:

@@ -112,7 +112,7 @@ class Value:
 class Share:
     """One part of a token's time."""
 
-    where: str
+    where: str  # host/device as in the candidate's devices; for a link its name, "to", and that
     kind: Literal["compute", "link", "overhead"]
     ms: float
 
@@ -171,7 +171,8 @@ class Benefit:
     """One thing that the machines beyond the first buy.
 
     `gain` is how many times as much: tokens per second for a replica and for speed, tokens of context, models, bytes
-    of the model. None where there is nothing to compare with. `layout` is the candidate that gives it.
+    of the model: two kinds do not compare. None where there is nothing to compare with. `layout` is the candidate that
+    gives it.
     """
 
     kind: BenefitKind

@@ -1,0 +1,56 @@
+"""What another machine buys: only what it can be seen to buy, in units that are not compared with each other."""
+
+from evener.plan.candidates import Question, make_plan
+from evener.plan.commands import Tools
+from evener.records.plan import Workload
+from evener.records.rig import Host, Rig
+from tests.rigs import GIB, card, scan, seen, weights
+
+HOSTS = tuple(
+    Host(name=name, connection="local", address=f"10.0.0.{n}") for n, name in enumerate(("alpha", "beta"), start=1)
+)
+SMALL = weights(name="small", parameters=900)
+# The trained context is little, so that both machines together hold no longer one.
+MODEL = weights(blocks=8, block_bytes=GIB, context_train=4096)
+
+
+def planned(model=MODEL, *, others=(), workload=None, cards=("RTX 5090", "RTX 5060 Ti")):
+    alpha = seen("alpha", card(cards[0], 32 * GIB))
+    beta = seen("beta", card(cards[1], 12 * GIB, device="CUDA1"))
+    question = Question(
+        rig=Rig(hosts=HOSTS), scan=scan(alpha, beta), weights=model, workload=workload or Workload(context=4096),
+        tools=Tools(engines={}, ports={}), others=others,
+    )  # fmt: skip
+    return make_plan(question)
+
+
+def test_a_machine_that_makes_nothing_faster_longer_or_bigger_buys_nothing():
+    (only,) = planned().verdict.second_machine
+    assert (only.kind, only.layout) == ("nothing", "alpha")
+    assert "speed: " in only.sentence
+    assert only.gain < 1
+
+
+def test_a_second_model_counts_only_where_one_fits():
+    found = planned(others=(SMALL,)).verdict.second_machine
+    (second,) = (b for b in found if b.kind == "second model")
+    assert (second.gain, "e.g. for small" in second.sentence) == (2.0, True)
+    huge = weights(name="huge", blocks=8, block_bytes=40 * GIB)
+    assert [b.kind for b in planned(others=(huge,)).verdict.second_machine] == ["nothing"]
+
+
+def test_gains_of_two_kinds_are_not_compared():
+    # 1.1 times the bytes and a second model: the kinds have an order of their own
+    bigger = weights(name="bigger", blocks=8, block_bytes=4 * GIB, parameters=2_000_000)
+    found = planned(others=(bigger, SMALL)).verdict.second_machine
+    assert [b.kind for b in found if (b.gain or 0) > 1] == ["bigger model", "second model"]
+
+
+def test_a_tokens_time_is_told_by_devices_of_the_plan_and_said_by_cards():
+    made = planned(weights(blocks=8, block_bytes=4 * GIB))
+    cluster = made.candidate("cluster")
+    devices = {f"{d.host}/{d.device}" for d in cluster.devices}
+    shares = cluster.predicted.per_token_ms
+    assert {s.where for s in shares if s.kind != "link"} == devices == {"beta/RPC0", "alpha/CUDA0"}
+    assert {s.where.partition(" to ")[2] for s in shares if s.kind == "link"} == {"beta/RPC0"}
+    assert "alpha/RTX 5090 " in made.verdict.second_machine[0].sentence
