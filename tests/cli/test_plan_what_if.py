@@ -244,6 +244,31 @@ def test_command_lines_to_paste_outlive_their_clients_and_log_as_usual(screen: i
     assert "-lv" not in said
 
 
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """60 columns."""
+    text = io.StringIO()
+    for module in (console, plan_view, what_if_view):
+        monkeypatch.setattr(module, "out", Console(width=60, file=text, highlight=False))
+    return text
+
+
+def test_at_60_columns_layouts_keep_their_names(narrow: io.StringIO) -> None:
+    assert evener(QWEN) == 0
+    lines = [line.split()[0] for line in narrow.getvalue().splitlines()[:20] if line.strip()]
+    assert {"alpha", "beta", "replicas", "cluster", "cluster-by-memory"} <= set(lines)
+    assert "no room for: load s, prompts tok/s" in narrow.getvalue()
+
+
+def test_at_60_columns_a_sweep_keeps_what_was_varied_and_what_to_take(narrow: io.StringIO) -> None:
+    assert evener(QWEN, "--sweep", "context=8192,32768", "--sweep", "users=4,8") == 0
+    rows = [line.split()[:3] for line in narrow.getvalue().splitlines()]
+    assert [row for row in rows if row[:1] in (["8192"], ["32768"])] == [
+        ["8192", "4", "alpha"], ["8192", "8", "alpha"], ["32768", "4", "alpha"], ["32768", "8", "alpha"]
+    ]  # fmt: skip
+    assert "no room for: per mil. tokens" in narrow.getvalue()
+
+
 def test_a_sweep_needs_a_model() -> None:
     with pytest.raises(ConfigurationError, match="of which model"):
         evener("--sweep", "context=4096")

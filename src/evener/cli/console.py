@@ -7,16 +7,21 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from evener.errors import EvenerError, Interrupted
 from evener.ports import Report
 from evener.records.events import Progress
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 T = TypeVar("T")
 LINE_EVERY_S = 15.0
@@ -66,6 +71,31 @@ def gib(count: int | None) -> str:
     if abs(count) >= 1 << 30:
         return f"{count / (1 << 30):.1f} GiB"
     return f"{count / (1 << 20):.0f} MiB"
+
+
+def fitted(build: Callable[[Collection[str]], Table], optional: Sequence[str]) -> Table:
+    """The table with as many of its `optional` columns as have room, the first of them dropped first; it says which.
+
+    `build` makes it without those columns. Columns that may wrap get their `min_width`, others their widest cell.
+    """
+    for dropped in range(len(optional) + 1):
+        table = build(optional[:dropped])
+        if _least_width(table) <= out.width:
+            break
+    missing = [name.replace("\n", " ") for name in optional[:dropped]]
+    if missing:
+        table.caption, table.caption_justify = f"no room for: {', '.join(missing)}", "left"
+    return table
+
+
+def _least_width(table: Table) -> int:
+    between = 2 * (len(table.columns) - 1)
+    return between + sum(widest(column.cells) if column.no_wrap else column.min_width or 1 for column in table.columns)
+
+
+def widest(cells: Iterable[RenderableType]) -> int:
+    """Of cells with markup, in characters of the terminal."""
+    return max((line.cell_len for cell in cells for line in Text.from_markup(str(cell)).split()), default=0)
 
 
 @contextmanager

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
 
-from evener.cli.console import gib, out
+from evener.cli.console import fitted, gib, out, widest
 from evener.cli.words import spread
 from evener.dialects import llama_flags as flags
+from evener.records.plan import Predicted
 
 if TYPE_CHECKING:
-    from evener.records.plan import Candidate, Command, DevicePlan, Plan, Predicted, Workload
+    from evener.records.plan import Candidate, Command, DevicePlan, Plan, Workload
 
+NAME_WIDTH = 17  # of a layout's name, before it is folded
+FULLEST = "fullest\ncard"
 TIGHT_MARK = "~"
 TIGHT = f"{TIGHT_MARK} tight: with 5 % of each card kept free it would not fit"
 KINDS = {"compute": "computing", "overhead": "starting graphs", "link": "on the cable"}
@@ -54,22 +57,37 @@ def users(work: Workload) -> str:
 
 def layouts_table(plan: Plan) -> Table:
     """Each layout that fits: what it takes, and how fast it will be, with the interval below."""
+    return fitted(lambda dropped: _layouts_table(plan, dropped), ("load\ns", "prompts\ntok/s", FULLEST, "on cards"))
+
+
+def _layouts_table(plan: Plan, dropped: Collection[str]) -> Table:
     fitting = [candidate for candidate in plan.candidates if candidate.fits]
+    rows = [_row(candidate) for candidate in fitting]
     speeds = any(candidate.predicted for candidate in fitting)
+    names = [name for name in rows[0] if name not in dropped and (speeds or name in ("on cards", FULLEST))]
+    layouts = [
+        f"[bold]{escape(c.name)}[/] (chosen)" if c.name == plan.verdict.choice else escape(c.name) for c in fitting
+    ]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("layout", overflow="fold")
-    for name in (
-        "on cards",
-        "fullest\ncard",
-        *(("one user\ntok/s", "all users\ntok/s", "prompts\ntok/s", "load\ns") if speeds else ()),
-    ):
+    table.add_column("layout", overflow="fold", min_width=min(NAME_WIDTH, widest(layouts)))
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-    for candidate in fitting:
-        chosen = candidate.name == plan.verdict.choice
-        name = f"[bold]{escape(candidate.name)}[/] (chosen)" if chosen else escape(candidate.name)
-        total = sum(device.total_bytes for device in _on_cards(candidate))
-        table.add_row(name, gib(total), _fullest(candidate), *(_speeds(candidate.predicted) if speeds else ()))
+    for layout, row in zip(layouts, rows, strict=True):
+        table.add_row(layout, *(row[name] for name in names))
     return table
+
+
+def _row(candidate: Candidate) -> dict[str, str]:
+    """A cell per column."""
+    predicted = candidate.predicted or Predicted()
+    return {
+        "on cards": gib(sum(device.total_bytes for device in _on_cards(candidate))),
+        FULLEST: _fullest(candidate),
+        "one user\ntok/s": spread(predicted.decode_tokens_per_s),
+        "all users\ntok/s": spread(predicted.users_tokens_per_s),
+        "prompts\ntok/s": spread(predicted.prefill_tokens_per_s),
+        "load\ns": spread(predicted.load_s),
+    }
 
 
 def speeds_of(plan: Plan) -> Iterator[str]:
@@ -82,22 +100,6 @@ def speeds_of(plan: Plan) -> Iterator[str]:
 def _on_cards(candidate: Candidate) -> list[DevicePlan]:
     """Without the layers that are left to the CPU of the head."""
     return [device for device in candidate.devices if device.position >= 0]
-
-
-def _speeds(predicted: Predicted | None) -> tuple[str, ...]:
-    if predicted is None:
-        return ("-",) * 4
-    return tuple(
-        map(
-            spread,
-            (
-                predicted.decode_tokens_per_s,
-                predicted.users_tokens_per_s,
-                predicted.prefill_tokens_per_s,
-                predicted.load_s,
-            ),
-        )
-    )
 
 
 def _fullest(candidate: Candidate) -> str:

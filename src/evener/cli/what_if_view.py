@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.markup import escape
 from rich.table import Table
 
-from evener.cli.console import gib, out
-from evener.cli.plan_view import TIGHT, TIGHT_MARK
+from evener.cli.console import fitted, gib, out, widest
+from evener.cli.plan_view import NAME_WIDTH, TIGHT, TIGHT_MARK
 from evener.cli.words import spread
 from evener.records.whatif import PlanAnswer, Point, WhatIf
 
@@ -52,7 +52,7 @@ def show_around(plan: PlanAnswer) -> None:
 def costs_table(plan: PlanAnswer) -> Table:
     """What each candidate that fits costs: its cards, a seat, a million tokens."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("costs")
+    table.add_column("costs", overflow="fold")
     seat = "per person" if plan.seats else "per user"
     for name in ("cards", seat, "watts", "energy per\nmillion tokens", "all per\nmillion tokens"):
         table.add_column(name, justify="right")
@@ -87,34 +87,41 @@ def header(many: WhatIf) -> str:
 
 def rows_table(many: WhatIf) -> Table:
     """A row per point: what was asked, where it fits, what it needs, how fast. A model's costs are in its own plan."""
-    models = many.kind == "models"
-    speeds = any(point.decode_tokens_per_s for point in many.points)
-    costs = [point.cost for point in many.points if point.cost and not models]
-    seats = any(cost.per_seat is not None for cost in costs)
-    tokens = any(cost.per_million_tokens is not None for cost in costs)
+    optional = ("per mil.\ntokens", "per\nseat", "active", "full", "needs")
+    rows = [_row(point, many) for point in many.points]
+    used = [name for name in rows[0] if any(row[name] not in ("", "-") for row in rows) or name == "needs"]
+    return fitted(
+        lambda dropped: _rows_table(many, [{n: row[n] for n in used if n not in dropped} for row in rows]),
+        [name for name in optional if name in used],
+    )
+
+
+def _rows_table(many: WhatIf, rows: Sequence[Mapping[str, str]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in many.axes:
-        table.add_column(name, overflow="fold", no_wrap=models)
-    table.add_column("take", overflow="fold")
-    for name, wanted in (
-        ("needs", True),
-        ("active" if models else "full", True),
-        ("one user\ntok/s", speeds),
-        ("all users\ntok/s", speeds),
-        ("per\nseat", seats),
-        ("per mil.\ntokens", tokens),
-    ):
-        if wanted:
-            table.add_column(name, justify="right", no_wrap=True)
-    for point in many.points:
-        cells = [*(escape(point.changes[name]) for name in many.axes), _place(point)]
-        cells += ["-" if point.needs_bytes is None else gib(point.needs_bytes)]
-        cells += [_billions(point.active_parameters) if models else _full(point)]
-        cells += [spread(point.decode_tokens_per_s), _slow(point) + spread(point.users_tokens_per_s)] if speeds else []
-        cells += [_money(point, "per_seat", 0)] if seats else []
-        cells += [_money(point, "per_million_tokens", 2)] if tokens else []
-        table.add_row(*cells)
+        values = [name, *(escape(point.changes[name]) for point in many.points)]
+        wide = min(NAME_WIDTH, widest(values))
+        table.add_column(name, overflow="fold", no_wrap=many.kind == "models", min_width=wide)
+    places = [_place(point) for point in many.points]
+    table.add_column("take", overflow="fold", min_width=min(NAME_WIDTH, widest(places)))
+    for name in rows[0]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for point, place, row in zip(many.points, places, rows, strict=True):
+        table.add_row(*(escape(point.changes[name]) for name in many.axes), place, *row.values())
     return table
+
+
+def _row(point: Point, many: WhatIf) -> dict[str, str]:
+    """A cell per column, "-" or nothing for what is not known."""
+    models = many.kind == "models"
+    return {
+        "needs": "-" if point.needs_bytes is None else gib(point.needs_bytes),
+        "active" if models else "full": _billions(point.active_parameters) if models else _full(point),
+        "one user\ntok/s": spread(point.decode_tokens_per_s),
+        "all users\ntok/s": _slow(point) + spread(point.users_tokens_per_s),
+        "per\nseat": "-" if models else _money(point, "per_seat", 0),
+        "per mil.\ntokens": "-" if models else _money(point, "per_million_tokens", 2),
+    }
 
 
 def grid_table(many: WhatIf) -> Table:
