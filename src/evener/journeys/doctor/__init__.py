@@ -87,7 +87,7 @@ async def look(rig: Rig, world: World, weights: Weights | None) -> Seen:
     names = [e.rpartition(":")[0] for h in rig.hosts for e in h.endpoints]
     answers, ports, endpoints, paths, addresses, serving = await asyncio.gather(
         _answers(rig, reached, world),
-        _ports(rig, reached, rpc, scan),
+        _ports(rig, reached, rpc, scan, world.deployments),
         ask.endpoints(looked.visits, rpc, doors),
         _paths(rig, reached),
         ask.resolved(head, names) if head else _nothing(),
@@ -109,8 +109,14 @@ async def _answers(rig: Rig, reached: Mapping[str, Shell], world: World) -> dict
     return dict(zip(names, await together(one(reached[name]) for name in names), strict=True))
 
 
-async def _ports(rig: Rig, reached: Mapping[str, Shell], rpc: Rpc, scan: Scan) -> dict[str, Ports]:
-    """Closed ports are tried from this machine: only where it is the head, and goes there without a tunnel."""
+async def _ports(
+    rig: Rig, reached: Mapping[str, Shell], rpc: Rpc, scan: Scan, deployments: Sequence[Deployment]
+) -> dict[str, Ports]:
+    """Closed ports are tried from this machine: only where it is the head, and goes there without a tunnel.
+
+    Workers of a deployment of ours are not visited: a queued visitor can hold up its load.
+    """
+    in_use = {worker.listen: one.name for one in deployments for worker in one.candidate.workers}
     here = rig.head.connection == "local"
     through_ssh = tunnelled(rig)
 
@@ -119,7 +125,7 @@ async def _ports(rig: Rig, reached: Mapping[str, Shell], rpc: Rpc, scan: Scan) -
         folder = at.engine.folder if at and at.engine else None
         try:
             knock = here and host.connection == "ssh" and host.name not in through_ssh
-            return await ask.ports(host, reached[host.name], rpc, engine=folder, knock=knock)
+            return await ask.ports(host, reached[host.name], rpc, engine=folder, knock=knock, in_use=in_use)
         except HostError:  # it was there before; what else it is asked says so
             return Ports()
 

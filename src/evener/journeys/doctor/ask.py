@@ -62,9 +62,11 @@ async def _gpus(shell: Shell, *, within_s: float) -> tuple[nvidia_smi.GpuHealth,
         return ()
 
 
-async def ports(host: Host, shell: Shell, rpc: Rpc, *, engine: str | None, knock: bool) -> Ports:
+async def ports(
+    host: Host, shell: Shell, rpc: Rpc, *, engine: str | None, knock: bool, in_use: Mapping[str, str]
+) -> Ports:
     """Who listens in a host's range, and with `knock` how closed ports of it answer a connection from this machine."""
-    found, stale = await compare.workers(host, shell, rpc, engine=engine)
+    found, stale = await compare.workers(host, shell, rpc, engine=engine, in_use=in_use)
     tables = [(await shell.read(path) or b"").decode(errors="replace") for path in proc_net.TABLES]
     taken = {one.port for one in proc_net.listeners(*tables)}
     closed = [port for port in range(host.ports[0], host.ports[1] + 1) if port not in taken][:MOST_KNOCKS]
