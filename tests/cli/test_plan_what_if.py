@@ -269,6 +269,22 @@ def test_at_60_columns_a_sweep_keeps_what_was_varied_and_what_to_take(narrow: io
     assert "no room for: per mil. tokens" in narrow.getvalue()
 
 
+def test_an_assumed_link_is_told_in_one_plan_and_in_a_sweep() -> None:
+    told = "link wifi between alpha and beta, assumed: 0.4 (0.08 to 1.2) Gbit/s, 4000 (1500 to 15000) us a round trip"
+    assert told in answer(QWEN, "--link", "wifi")["notes"]
+    assert told in answer(QWEN, "--sweep", "link=10gbe,wifi")["notes"]
+
+
+def test_a_part_in_ram_that_nobody_measured_is_said_not_to_be_compared() -> None:
+    told = "alpha-partial-offload is not compared: nobody knows how fast alpha's RAM is"
+    assert told in answer("llama-3.3-70b:Q6_K", "--without", "beta")["notes"]
+
+
+def test_a_plan_of_replicas_says_that_up_runs_one_server() -> None:
+    (told,) = (n for n in answer(QWEN, "--layout", "replicas")["notes"] if n.startswith("replicas are 2 servers"))
+    assert told == "replicas are 2 servers, and evener up runs one: evener up would take alpha"
+
+
 def test_a_sweep_needs_a_model() -> None:
     with pytest.raises(ConfigurationError, match="of which model"):
         evener("--sweep", "context=4096")

@@ -10,7 +10,7 @@ from evener.api import models, plans
 from evener.api.rig import Rig
 from evener.errors import ConfigurationError, ModelError, NameUnknown
 from evener.models.skeletons import CatalogueEntry
-from evener.plan import money, what_if
+from evener.plan import money, notes, what_if
 from evener.plan.commands import Tools
 from evener.plan.money import Prices
 from evener.plan.points import best_of, faulty, point, ranked
@@ -88,10 +88,17 @@ async def plan(
     """One plan with everything that was asked. `changes` are the options that were given, to be shown."""
     workload, seats = asked.workload()
     named = _named(model, asked.quant)
-    planned = await plans.plan(rig, named, workload, layout=asked.layout, every=every, change=asked.changed)
+    worlds: list[World] = []
+
+    def change(world: World) -> World:
+        worlds.append(asked.changed(world))
+        return worlds[-1]
+
+    planned = await plans.plan(rig, named, workload, layout=asked.layout, every=every, change=change)
     made = planned.plan
     costs = _costs(made, rig, _prices(rig, prices), seats)
-    notes = [*_about(seats), *(next(iter(costs.values())).assumptions if costs else ())]
+    said = notes.about(made, worlds[-1].rig, planned.scan)
+    lines = [*said, *_about(seats), *(next(iter(costs.values())).assumptions if costs else ())]
     return PlanAnswer(
         model=made.model,
         workload=made.workload,
@@ -100,7 +107,7 @@ async def plan(
         changes=dict(changes),
         seats=seats,
         costs=costs,
-        notes=tuple(notes),
+        notes=tuple(lines),
     )
 
 
@@ -132,12 +139,13 @@ async def sweep(
         else:
             points.append(study.point(known[name], one, changes))
             await asyncio.sleep(0)  # Ctrl-C is heard between two rows
+    said = () if exact else (ESTIMATED,)
     return WhatIf(
         kind="grid" if grid else "quantisations" if asked.quant == ANY else "sweep",
         rig=rig.record.path,
         axes={key: tuple(values) for key, values in axes.items()},
         points=tuple(points),
-        notes=_notes(points, () if exact else (ESTIMATED,), money=not grid),
+        notes=_notes(points, (*said, *_cables(study.world, (one for _, one in wanted))), money=not grid),
     )
 
 
@@ -165,8 +173,22 @@ async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatI
         rig=rig.record.path,
         axes={"model": tuple(row.changes["model"] for row in ranked(rows))},
         points=ranked(rows),
-        notes=_notes(rows, (CHOICE, ORDER, QUALITY, ESTIMATED, *_left_out(entries, wanted)), money=False),
+        notes=_notes(
+            rows,
+            (CHOICE, ORDER, QUALITY, ESTIMATED, *_left_out(entries, wanted), *_cables(study.world, [asked])),
+            money=False,
+        ),
     )
+
+
+def _cables(world: World, wanted: Iterable[Asked]) -> Iterator[str]:
+    """What is assumed of links in any of the rows."""
+    for asked in wanted:
+        try:
+            changed = asked.changed(world)
+        except NameUnknown:
+            continue  # its row says so
+        yield from notes.cables(changed.rig, changed.scan)
 
 
 def _left_out(entries: Iterable[CatalogueEntry], wanted: Sequence[str]) -> Iterator[str]:
@@ -242,7 +264,7 @@ def _about(seats: Seats | None) -> list[str]:
     ]
 
 
-def _notes(points: Iterable[Point], notes: Sequence[str], *, money: bool = True) -> tuple[str, ...]:
+def _notes(points: Iterable[Point], more: Sequence[str], *, money: bool = True) -> tuple[str, ...]:
     about = [line for one in points for line in _about(one.seats)[:1]]
     costs = [one.cost for one in points if one.cost and one.cost.hardware is not None]
-    return tuple(dict.fromkeys([*notes, *about, *(costs[0].assumptions if costs and money else ())]))
+    return tuple(dict.fromkeys([*more, *about, *(costs[0].assumptions if costs and money else ())]))
