@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evener.api import models
+from evener.api import models, plans
 from evener.api.rig import Rig
 from evener.dialects import llama_build
-from evener.dialects.llama_command import read_command
-from evener.errors import ConfigurationError
-from evener.plan.check import Checked, Usable, check, order_of_use
+from evener.dialects.llama_command import Asked, read_command
+from evener.errors import ConfigurationError, ModelError
+from evener.plan.check import Checked, Usable, check, order_of_use, planned
 from evener.plan.stated import with_catalogue_cards
+from evener.plan.verdict import best_of
+from evener.plan.what_if import World
 from evener.records.card import Scan
+from evener.records.plan import Candidate, Workload
+from evener.records.weights import Weights
 from evener.scan.order import device_order
 
 
@@ -20,15 +24,36 @@ async def check_command(
 ) -> Checked:
     """Where each layer would land. `listed` is the text of `--list-devices`; without it the rig is scanned.
 
-    The number of blocks comes from `layers`, else from `model`, else from the command's own -m.
+    The number of blocks comes from `layers`, else from `model`, else from the command's own -m. Where the rig and the
+    model are known what evener would write is its plan's, for the command's own -c and -np.
     """
     asked = read_command(command)
-    if layers is None:
-        layers = await _blocks(model or asked.model)
-    usable = order_of_use(_pasted(listed)) if listed is not None else _scanned(await _seen(rig))
+    weights = None if layers is not None else await _weights(model or asked.model)
+    scan = None if listed is not None else await _seen(rig)
+    usable = order_of_use(_pasted(listed or "") if scan is None else _scanned(scan))
     if not usable:
         raise ConfigurationError("there is no device to split between", hint="paste --list-devices, or see evener scan")
-    return check(asked, usable, slots=layers + 1)
+    found = check(asked, usable, slots=(weights.layers if weights else layers or 0) + 1)
+    if weights is None or scan is None:
+        return found
+    workload = _workload(asked)
+    chosen = await _chosen(rig, scan, weights, workload)
+    return planned(found, asked, chosen, workload) if chosen else found
+
+
+def _workload(asked: Asked) -> Workload:
+    users = max(1, asked.users or 1)
+    return Workload(users=users, context=(asked.context or 0) // users or Workload().context)
+
+
+async def _chosen(rig: Rig, scan: Scan, weights: Weights, workload: Workload) -> Candidate | None:
+    """What one server would run; None where nothing fits, or nobody knows how large the caches are."""
+    tools = await plans.tools_of(rig, scan)
+    try:
+        made = plans.planned_for(World(rig=rig.record, scan=scan), weights, workload, tools, "auto", advice=False)
+    except ModelError:
+        return None
+    return best_of(made.candidates, workload.aim, one_server=True)
 
 
 async def _seen(rig: Rig) -> Scan:
@@ -37,10 +62,10 @@ async def _seen(rig: Rig) -> Scan:
     return replace(scan, devices=device_order(rig.record, scan.hosts))
 
 
-async def _blocks(model: str | None) -> int:
+async def _weights(model: str | None) -> Weights:
     if model is None:
         raise ConfigurationError("--check: how many layers has the model?", hint="name the model, or give --layers N")
-    return (await models.weights(model)).layers
+    return await models.weights(model)
 
 
 def _pasted(text: str) -> tuple[Usable, ...]:

@@ -29,3 +29,4 @@ def show(checked: Checked) -> None:
     for warning in checked.warnings:
         out.print(f"[yellow]![/] {escape(warning)}", soft_wrap=True)
     out.print(f"evener would write: [bold]{escape(checked.ours)}[/]", soft_wrap=True)
+    out.print(f"({checked.ours_by})", markup=False, soft_wrap=True)

@@ -20,6 +20,8 @@ _NAMES = {
     "-dev": "devices", "--device": "devices",
     "--rpc": "rpc", "-rpc": "rpc",
     "-ngl": "gpu_layers", "--gpu-layers": "gpu_layers", "--n-gpu-layers": "gpu_layers",
+    "-c": "context", "--ctx-size": "context",
+    "-np": "users", "--parallel": "users",
     "-m": "model", "--model": "model",
     "-sm": "split_mode", "--split-mode": "split_mode",
 }  # fmt: skip
@@ -38,6 +40,8 @@ class Asked:
     gpu_layers: int | None = None
     model: str | None = None
     split_mode: str | None = None
+    context: int | None = None  # of all users together
+    users: int | None = None
 
     @property
     def is_bench(self) -> bool:
@@ -69,6 +73,8 @@ def read_command(text: str) -> Asked:
         gpu_layers=_whole(said.get("gpu_layers")),
         model=said.get("model"),
         split_mode=said.get("split_mode"),
+        context=_whole(said.get("context")),
+        users=_whole(said.get("users")),
     )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from evener.dialects.llama_command import Asked
 from evener.errors import ConfigurationError
 from evener.plan import layers
+from evener.records.plan import Candidate, Workload
+
+PLACES = ("--rpc", "--device", "-dev", "-ts", "-ngl", "-ncmoe", "-ot")  # of our command lines, each with a value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +38,32 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The answer of `plan --check`. `cpu_slots` stay on the head's CPU. `ours` are the flags we would write."""
+    """The answer of `plan --check`. `cpu_slots` stay on the head's CPU.
+
+    `ours` are the flags of our plan, or mere proportions: `ours_by` says which.
+    """
 
     slots: int
     places: tuple[Place, ...]
     cpu_slots: int
     warnings: tuple[str, ...]
     ours: str
+    ours_by: str = "in proportion to memory: the model or the rig is not known"
+
+
+def planned(checked: Checked, asked: Asked, chosen: Candidate, workload: Workload) -> Checked:
+    """The same answer with the placement that a plan of the whole rig chose."""
+    argv = (chosen.bench if asked.is_bench else chosen.servers)[0].argv
+    people = f"{workload.users} user{'s' if workload.users > 1 else ''} of {workload.context} tokens"
+    return replace(checked, ours=" ".join(_placement(argv)), ours_by=f"the plan's {chosen.name}, for {people}")
+
+
+def _placement(argv: Sequence[str]) -> Iterator[str]:
+    for flag, value in pairwise((*argv, "")):
+        if flag == "-cmoe":
+            yield flag
+        elif flag in PLACES:
+            yield from (flag, value)
 
 
 def order_of_use(listed: Sequence[Usable]) -> tuple[Usable, ...]:
@@ -135,7 +158,7 @@ def _intended(split: Sequence[float], slots: int) -> tuple[int, ...]:
 
 
 def _ours(asked: Asked, devices: Sequence[Usable], slots: int) -> str:
-    """Devices by name and whole counts, in proportion to the cards' memory."""
+    """Devices by name and whole counts, in proportion to the cards' memory: all that can be said without a plan."""
     sizes = [float(d.total_bytes or d.free_bytes or 0) for d in devices]
     counts = _intended(sizes if all(sizes) else [1.0] * len(devices), slots)
     if not devices:

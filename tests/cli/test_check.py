@@ -1,0 +1,57 @@
+"""`evener plan --check` where the rig and the model are known: the flags are the planner's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from evener.cli.main import app
+from evener.config import example
+
+RIG = ("--rig", str(example("96gb.toml")))
+COMMAND = "llama-server --rpc 10.0.0.2:50052 -ts 32,16,16,16,16 -c 32768 -np 2"
+
+
+@pytest.fixture(autouse=True)
+def a_laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "EVENER_CACHE", "EVENER_STATE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "EVENER_ENGINE", "EVENER_RIG", "HF_HOME", "LLAMA_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def answer(*arguments: str) -> Any:
+    done = CliRunner().invoke(app, ["plan", *arguments, *RIG, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("model", ["qwen3.6-35b-a3b:Q8_0", "llama-3.3-70b:Q4_K_M"])
+def test_what_evener_would_write_is_what_its_plan_writes(model: str) -> None:
+    checked = answer("--check", COMMAND, model)
+    plan = answer(model, "--context", "16384", "--users", "2")
+    said = f" {checked['ours']} "
+    one_server = [c for c in plan["candidates"] if c["fits"] and len(c["servers"]) == 1]
+    name = checked["ours_by"].removeprefix("the plan's ").partition(",")[0]
+    chosen = next(c for c in one_server if c["name"] == name)
+    argv = chosen["servers"][0]["argv"]
+    for flag in ("--device", "-ts", "-ngl"):
+        assert f" {flag} {argv[argv.index(flag) + 1]} " in said
+    assert name != "cluster-by-memory"
+    assert checked["ours_by"].endswith("for 2 users of 16384 tokens")
+
+
+def test_without_a_model_the_split_by_memory_is_called_so() -> None:
+    checked = answer("--check", COMMAND, "--layers", "40")
+    assert checked["ours_by"] == "in proportion to memory: the model or the rig is not known"
+
+
+def test_a_bench_command_gets_the_benchs_flags() -> None:
+    checked = answer("--check", "llama-bench -ts 1/1", "qwen3.6-35b-a3b:Q8_0")
+    assert "-dev " in checked["ours"]
+    assert "-ts " in checked["ours"]
