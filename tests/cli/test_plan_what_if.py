@@ -236,6 +236,11 @@ def test_speeds_say_at_which_depth_they_are(screen: io.StringIO) -> None:
     assert screen.getvalue().count("speeds at depth 576 of 65536, prompts of 512 tokens") == 1
 
 
+def test_rows_say_at_which_depths_they_are(screen: io.StringIO) -> None:
+    assert evener(QWEN, "--sweep", "context=256,8192") == 0
+    assert screen.getvalue().count("speeds at depth 256 to 576, prompts of 512 tokens") == 1
+
+
 def test_command_lines_to_paste_outlive_their_clients_and_log_as_usual(screen: io.StringIO) -> None:
     assert evener(QWEN, "--layout", "cluster", "--commands") == 0
     said = screen.getvalue()

@@ -18,13 +18,27 @@ SLOW_MARK = "!"
 def show(many: WhatIf) -> None:
     out.print(header(many))
     out.print(grid_table(many) if many.kind == "grid" else rows_table(many))
-    for line in _marks(many):
+    for line in (*_speeds(many), *_marks(many)):
         out.print(line)
     for point in many.points:
         if point.fault:
             out.print(f"  ! {escape(_changes(point))}: {escape(point.fault)}", soft_wrap=True)
     for note in many.notes:
         out.print(f"  - {escape(note)}", soft_wrap=True)
+
+
+def _speeds(many: WhatIf) -> list[str]:
+    """What the speeds of the rows are for: not for full contexts."""
+    depths = [point.depth for point in many.points if point.depth is not None]
+    if not depths or many.kind == "grid":
+        return []
+    prompts = [point.workload.prompt_tokens for point in many.points]
+    return [f"speeds at depth {_range(depths)}, prompts of {_range(prompts)} tokens"]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _marks(many: WhatIf) -> list[str]:

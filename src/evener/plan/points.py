@@ -62,6 +62,7 @@ def point(
         seats=seats,
         cost=cost,
         estimate=estimate,
+        depth=predicted.depth,
     )
 
 

@@ -83,6 +83,7 @@ class Point:
     seats: Seats | None = None  # where people were named
     cost: Cost | None = None  # of the choice
     estimate: str | None = None  # why the sizes are an estimate, None when they are the file's own
+    depth: int | None = None  # tokens that each sequence has seen already at these speeds, None without any
     fault: str | None = None  # why there is no answer, in one line
 
 
