@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evener.models.skeletons import find, in_steps
+from evener.models.skeletons import alternatives, find, in_steps
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
 from evener.records.plan import Plan, Workload
@@ -145,6 +145,31 @@ def test_case_21_what_does_not_fit_on_cards_says_three_ways_out():
     assert any(way.startswith("--context ") for way in ways)
     assert any(way.startswith("--users ") for way in ways)
     assert any(way.startswith("Q6_K ") for way in ways)
+
+
+def test_a_refused_layout_says_what_fits_there_and_which_layouts_fit_as_they_are():
+    weights = find("llama-3.3-70b:Q4_K_M").weights()
+    question = Question(
+        rig=Rig(hosts=HOSTS, links=(FIVE_GBE,)), scan=scan(ALPHA, BETA), weights=weights,
+        workload=Workload(context=8192), tools=Tools(engines={}, ports={}), others=alternatives(weights),
+    )  # fmt: skip
+    made = make_plan(question, layout="alpha/CUDA0")
+    ways = made.verdict.ways_out
+    assert made.candidate("alpha").fits
+    assert "--layout alpha fits as it is" in ways
+    assert "--layout cluster fits as it is" in ways
+    assert not any(way.endswith("fits on alpha") or "fits on the cluster" in way for way in ways)
+    least = made.candidate("alpha/CUDA0").short_bytes
+    assert ways[-1] == f"{least / GIB:.1f} GiB more of card memory"
+    (smaller,) = (way for way in ways if way.startswith("Q"))
+    assert smaller.endswith("fits on alpha/CUDA0")
+
+
+def test_quantisations_between_the_steps_are_ways_out_too():
+    weights = find("llama-3.3-70b:Q8_0").weights()
+    names = {w.quantisation for w in alternatives(weights) if w.parameters == weights.parameters}
+    assert {"Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M"} <= names
+    assert len(alternatives(weights)) > len(in_steps())
 
 
 def test_experts_in_ram_leave_as_few_as_possible_there():

@@ -97,9 +97,9 @@ async def opened(name: str) -> Opened:
     return replace(read, called=found.called)
 
 
-async def alternatives() -> tuple[Weights, ...]:
-    """The catalogue's models in quantisations a step of bits apart, for a plan that looks around."""
-    return await asyncio.to_thread(skeletons.in_steps)
+async def alternatives(mine: Weights) -> tuple[Weights, ...]:
+    """The catalogue's models a step of bits apart, and all quantisations of `mine`, for a plan that looks around."""
+    return await asyncio.to_thread(skeletons.alternatives, mine)
 
 
 async def catalogue() -> tuple[CatalogueEntry, ...]:

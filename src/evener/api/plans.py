@@ -74,7 +74,7 @@ async def plan(
     tools = await tools_of(rig, scan, model)
     world = World(rig=rig.record, scan=scan)
     world = change(world) if change else world
-    others = await models.alternatives()
+    others = await models.alternatives(weights)
 
     def asked(weights: Weights) -> Question:
         return replace(_question(world, weights, workload, tools), others=others, one_server=one_server)

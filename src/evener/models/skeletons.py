@@ -172,8 +172,27 @@ STEPS = ("Q8_0", "Q6_K", "Q4_K_M", "Q3_K_M", "MXFP4")
 @cache
 def in_steps() -> tuple[Weights, ...]:
     """Every model in quantisations a step of bits apart, as if its header had been read."""
+    return tuple(weights for _, weights in _stepped())
+
+
+@cache
+def _stepped() -> tuple[tuple[Skeleton, Weights], ...]:
     every = ((skeleton, quant) for skeleton in everything() for quant in STEPS if quant in skeleton.quantisations)
-    return tuple(skeleton.opened(quant).weights() for skeleton, quant in every)
+    return tuple((skeleton, skeleton.opened(quant).weights()) for skeleton, quant in every)
+
+
+def alternatives(mine: Weights) -> tuple[Weights, ...]:
+    """`in_steps`, with every quantisation of the model itself where the catalogue has it."""
+    alike = [s for s, w in _stepped() if _identity(w) == _identity(mine)]
+    rest = tuple(w for w in in_steps() if _identity(w) != _identity(mine))
+    if not alike:
+        return rest
+    return (*(alike[0].opened(quant).weights() for quant in alike[0].quantisations), *rest)
+
+
+def _identity(weights: Weights) -> tuple[str, int, int]:
+    """What two quantisations of one model have in common."""
+    return weights.architecture, weights.layers, weights.parameters
 
 
 def names() -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def judged(
     return replace(
         verdict,
         second_machine=benefits(question, candidates, chains),
-        ways_out=ways_out(question, candidates, chains) if verdict.kind in SHORT_OF_CARDS else (),
+        ways_out=ways_out(question, candidates, chains, layout) if verdict.kind in SHORT_OF_CARDS else (),
     )
 
 

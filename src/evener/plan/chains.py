@@ -12,10 +12,14 @@ from evener.plan.seats import seats_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
-    """`hosts` are those where llama-server can be started; `cluster` is None where nothing can be joined."""
+    """`hosts` are those where llama-server can be started; `cluster` is None where nothing can be joined.
+
+    `card` names the one card that they are cut down to.
+    """
 
     hosts: tuple[Chain, ...]
     cluster: Chain | None
+    card: str | None = None
 
 
 def chains_of(question: Question) -> Chains:

@@ -10,17 +10,38 @@ from evener.plan.chains import Chains
 from evener.plan.placing import Chain, placed
 from evener.plan.question import Question
 from evener.plan.runs import Load
+from evener.plan.verdict import BY_MEMORY
 from evener.plan.words import gib
 from evener.records.plan import Candidate, Workload
 from evener.records.weights import Weights
 
 
-def ways_out(question: Question, candidates: Sequence[Candidate], chains: Chains) -> tuple[str, ...]:
-    """What would make it fit, the least painful first; empty where memory is not what is missing."""
-    short = [c.short_bytes for c in candidates if c.kind in ("card", "host", "cluster") and c.short_bytes]
+def ways_out(
+    question: Question, candidates: Sequence[Candidate], chains: Chains, layout: str = "auto"
+) -> tuple[str, ...]:
+    """What would make it fit, the least painful first; empty where memory is not what is missing.
+
+    Of a `layout` that was asked for, what makes it fit there, after the layouts that hold it already.
+    """
+    on_cards = [c for c in candidates if c.kind in ("card", "host", "cluster") and c.name != BY_MEMORY]
+    asked = [c for c in on_cards if c.name == layout] or on_cards
+    short = [c.short_bytes for c in asked if c.short_bytes]
     if not short or not chains.hosts:
         return ()
-    return (*_changes(question, chains), f"{gib(min(short))} more of card memory")
+    fitting = tuple(f"--layout {c.name} fits as it is" for c in on_cards if c.fits)
+    there = _only(chains, layout)
+    return (*fitting, *_changes(question, there), f"{gib(min(short))} more of card memory")
+
+
+def _only(chains: Chains, layout: str) -> Chains:
+    """The chain of a layout that was asked for; all where it has none of its own."""
+    if layout == "cluster" and chains.cluster:
+        return Chains(hosts=(), cluster=chains.cluster)
+    if mine := tuple(chain for chain in chains.hosts if chain.head == layout):
+        return Chains(hosts=mine, cluster=None)
+    cards = [(chain.head, seat) for chain in chains.hosts for seat in chain.seats if seat.name == layout]
+    alone = tuple(Chain(seats=(seat,), head=head, links={}) for head, seat in cards)
+    return Chains(hosts=alone, cluster=None, card=layout) if alone else chains
 
 
 def _changes(question: Question, chains: Chains) -> Iterator[str]:
@@ -69,8 +90,8 @@ def _smaller(question: Question, chains: Chains) -> Iterator[str]:
 
 
 def _where(chains: Chains, weights: Weights, work: Workload) -> str | None:
-    """The first host that would hold it, else the cluster."""
-    every: list[tuple[str, Chain]] = [(chain.head, chain) for chain in chains.hosts]
+    """The first host, or card, that would hold it, else the cluster."""
+    every: list[tuple[str, Chain]] = [(chains.card or chain.head, chain) for chain in chains.hosts]
     every += [("the cluster", chains.cluster)] if chains.cluster else []
     load = Load(weights=weights, workload=work)
     return next((name for name, chain in every if placed(chain, load) is not None), None)
