@@ -145,3 +145,18 @@ def test_every_slot_is_planned_once_and_bytes_add_up():
     for device in cluster.devices:
         parts = device.weights_bytes + device.kv_bytes + device.compute_bytes + device.overhead_bytes
         assert device.total_bytes == parts
+
+
+def test_checkpoints_of_long_conversations_are_a_warning_and_refuse_no_host():
+    model = weights(recurrent_bytes_per_sequence=(2 * GIB, 0, 0, 0))
+    host = seen("alpha", card("RTX 5090", 30 * GIB))  # and 32 GiB of RAM available
+    made = plan(model, host, names=("alpha",), workload=Workload(context=32768, users=6))
+    alone = made.candidate("alpha")
+    assert alone.fits
+    # six slots keep four of 2 GiB each; a little less than 32 GiB are left, which is two for each slot
+    (warning,) = alone.warnings
+    assert warning.startswith("full contexts may take 48.0 GiB of RAM for checkpoints and ")
+    assert warning.endswith("-ctxcp 2 keeps fewer")
+    assert f"alpha: {warning}" in made.verdict.reasons
+    roomy = plan(model, host, names=("alpha",), workload=Workload(context=16384, users=6)).candidate("alpha")
+    assert roomy.warnings == ()

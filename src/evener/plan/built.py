@@ -60,6 +60,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         predicted=_predicted(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
         marginal=not done.load.spare,
         longest_context=context_held(done) if done.load.workload.aim == "context" else None,
+        warnings=tuple(_checkpoints(chain.head, done.load, host_bytes, devices, question.scan)),
     )  # fmt: skip
 
 
@@ -134,14 +135,37 @@ def _ram_bytes(host: str, chain: Chain, done: Placed) -> int:
 
 
 def _short_of_ram(host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan) -> tuple[int, str | None]:
-    for name, beside in host_bytes.items():
-        needed_bytes = beside + sum(d.total_bytes for d in devices if d.host == name and d.position < 0)
-        seen = scan.host(name)
-        available = seen.memory_available_bytes if seen else None
+    for name in host_bytes:
+        needed_bytes, available = _ram(name, host_bytes, devices, scan)
         if available is not None and needed_bytes > available:
             why = f"{name} needs {gib(needed_bytes)} of RAM beside its cards and has {gib(available)} available"
             return needed_bytes - available, why
     return 0, None
+
+
+def _ram(
+    name: str, host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan
+) -> tuple[int, int | None]:  # fmt: skip
+    """What a host needs beside its cards, and what is available there."""
+    seen = scan.host(name)
+    on_cpu = sum(d.total_bytes for d in devices if d.host == name and d.position < 0)
+    return host_bytes[name] + on_cpu, seen.memory_available_bytes if seen else None
+
+
+def _checkpoints(
+    head: str, load: Load, host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan
+) -> Iterator[str]:
+    """Where long conversations would outgrow the head's RAM: how many checkpoints a slot may keep."""
+    most = memory.checkpoint_bytes(load.weights, load.workload)
+    needed_bytes, available = _ram(head, host_bytes, devices, scan)
+    if not most or available is None or needed_bytes + most <= available:
+        return
+    left = available - needed_bytes
+    kept = left * memory.checkpoints(load.workload) // most
+    yield (
+        f"full contexts may take {gib(most)} of RAM for checkpoints and {gib(left)} are left on {head}; "
+        f"-ctxcp {kept} keeps fewer"
+    )
 
 
 def _no_copy(host: str, question: Question) -> str | None:
@@ -244,6 +268,7 @@ def built_replicas(copies: Sequence[Copy], load: Load, question: Question) -> Ca
         bench=tuple(command for one in each for command in one.bench),
         marginal=any(one.marginal for one in each),
         longest_context=None if None in held else min(n for n in held if n is not None),
+        warnings=tuple(line for one in each for line in one.warnings),
     )  # fmt: skip
 
 

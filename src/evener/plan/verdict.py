@@ -193,6 +193,7 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
         marginal = MARGINAL if candidate.marginal else ""
         context = f", holds up to {candidate.longest_context} tokens per user" if candidate.longest_context else ""
         yield f"{candidate.name}: fits{share}{context}{marginal}"
+        yield from (f"{candidate.name}: {warning}" for warning in candidate.warnings)
     yield from _unstated(candidates)
     trained = weights.context_train
     if trained is not None and workload.context > trained:

@@ -156,6 +156,7 @@ class Candidate:
     bench: tuple[Command, ...] = ()
     marginal: bool = False
     longest_context: int | None = None  # tokens per user that its cards hold, sought where the aim is the context
+    warnings: tuple[str, ...] = ()  # what may go wrong later although it fits, a line each
 
     @property
     def one_server(self) -> bool:

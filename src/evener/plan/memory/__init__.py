@@ -1,6 +1,6 @@
 """What a model needs on each device and on each host. Pure; bytes throughout; knows no card and no candidate."""
 
-from evener.plan.memory.caches import KV_TYPES, cache_bytes, cell_bytes, checkpoint_bytes
+from evener.plan.memory.caches import KV_TYPES, cache_bytes, cell_bytes, checkpoint_bytes, checkpoints
 from evener.plan.memory.compute import (
     PIPELINE_COPIES,
     boundary_bytes,
@@ -22,6 +22,7 @@ __all__ = [
     "cache_bytes",
     "cell_bytes",
     "checkpoint_bytes",
+    "checkpoints",
     "compute_bytes",
     "draft_bytes",
     "dry_run_compute_bytes",

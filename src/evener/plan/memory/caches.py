@@ -58,8 +58,12 @@ def checkpoint_bytes(weights: Weights, workload: Workload) -> int:
         for layer, window in enumerate(shape.window)
         if window is not None
     )
-    each = min(MOST_CHECKPOINTS, max(1, workload.context // CHECKPOINT_TOKENS))
-    return one * each * workload.users
+    return one * checkpoints(workload) * workload.users
+
+
+def checkpoints(workload: Workload) -> int:
+    """How many a slot keeps when it has filled its context."""
+    return min(MOST_CHECKPOINTS, max(1, workload.context // CHECKPOINT_TOKENS))
 
 
 def _known(weights: Weights) -> Attention:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evener.plan.memory.caches import cache_bytes, checkpoint_bytes
+from evener.plan.memory.caches import cache_bytes
 from evener.plan.memory.compute import compute_bytes, host_compute_bytes, logits_bytes
 from evener.records.plan import Workload
 from evener.records.weights import Weights
@@ -32,10 +32,11 @@ def draft_bytes(draft: Weights, workload: Workload, *, kind: str = "cpu") -> int
 def host_bytes(weights: Weights, workload: Workload, *, devices: int = 2, copies: bool = True) -> int:
     """RAM of the head beyond its cards.
 
-    Embeddings, the compute buffer, logits, context checkpoints, and while it loads a copy of the largest tensor.
-    The prompt cache is switched off in every command line of ours.
+    Embeddings, the compute buffer, logits, and while it loads a copy of the largest tensor. Context checkpoints come
+    only with long conversations, and can be kept fewer: `checkpoint_bytes`. The prompt cache is switched off in every
+    command line of ours.
     """
-    kept = weights.host_bytes + logits_bytes(weights, workload) + checkpoint_bytes(weights, workload)
+    kept = weights.host_bytes + logits_bytes(weights, workload)
     return kept + host_compute_bytes(weights, workload, devices=devices, copies=copies) + weights.largest_tensor_bytes
 
 
