@@ -10,7 +10,7 @@ demo: $(STAMPS)/run            ## the whole story on this machine, with a report
 	$(BIN)/evener demo
 
 test: $(STAMPS)/dev            ## every test, on the real engine and a real model
-	$(BIN)/evener engine install
+	$(BIN)/evener engine install --backend cpu
 	$(BIN)/evener models fetch demo
 	$(BIN)/python -m pytest -q
 
