@@ -153,11 +153,3 @@ class Downloads(Protocol):
         Raises FetchFailed, also from `chunks`: no such host, refused, redirects without end, silence, a broken body.
         """
         ...
-
-
-class Clock(Protocol):
-    """Time. `now_s` is monotonic."""
-
-    def now_s(self) -> float: ...
-
-    async def sleep(self, seconds: float) -> None: ...
