@@ -1,0 +1,100 @@
+"""What was answered, how it ended, what it scored, and who judged it. Lines of answers.jsonl and judgements.jsonl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+Outcome = Literal[
+    "ok",
+    "empty",
+    "reasoning_only",
+    "think_unclosed",
+    "truncated",
+    "abstained",
+    "refused",
+    "format_invalid",
+    "timeout",
+    "http_error",
+    "server_restarted",
+    "judge_unparseable",
+    "judge_error",
+]
+EVIDENCE: tuple[Outcome, ...] = ("ok", "abstained", "format_invalid")  # about the model; the rest is about the run
+Arm = Literal["single", "vote", "reflection"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What makes an answer one of its kind: nothing with the same key is asked twice."""
+
+    question: str
+    candidate: str  # model, quantisation and mode; an endpoint's label
+    arm: Arm = "single"
+    epoch: int = 0
+    sample: int = 0  # of a vote's k, or the draft (0) and the reflection (1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One reply. `text` is the answer without its thinking; `raw` is the reply as it came, `reasoning` its thinking.
+
+    `thinking_observed` is what the reply shows, whatever was asked. Counts are the server's, None when it gave none.
+    """
+
+    asked: Asked
+    outcome: Outcome
+    text: str
+    seed: int
+    at: datetime
+    seconds: float
+    raw: str = ""
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    tokens: int | None = None
+    cached_tokens: int | None = None
+    thinking_asked: bool | None = None
+    thinking_observed: bool | None = None
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    attempts: int = 1
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What an answer is worth, 0 to 1. `value` is None where nothing was scored, and `why` says why: never zero."""
+
+    asked: Asked
+    scorer: str  # "tests", "chrF", "judge:<name>"
+    value: float | None
+    why: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeIdentity:
+    """A judge as it must be recorded: no equivalence between two of them is ever claimed."""
+
+    provider: str  # host of the API, or "local"
+    model: str  # as the reply named it
+    prompt_sha256: str  # of the template
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One reply of a judge about one answer, or about two (`other`), in the order shown. `raw` is kept always."""
+
+    judge: JudgeIdentity
+    asked: Asked
+    other: Asked | None
+    verdict: str | None  # one of the offered set, None when the reply held none
+    outcome: Outcome
+    raw: str
+    at: datetime
+    probe: str | None = None  # what it was asked for beside scoring: "retest", "order", "length", "identical"
+    details: dict[str, Any] = field(default_factory=dict)
+    tokens: int | None = None
+    seconds: float | None = None
