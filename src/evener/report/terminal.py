@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evener.records.load import Level, Spread, UsersResult
+from evener.records.load import UsersResult
 from evener.records.plan import Candidate, DevicePlan
 from evener.records.verification import CardCheck, FreedCheck
+from evener.report import cells, users_view
 from evener.report.cautions import holder
 from evener.report.parts import Caution, Layout, RunRow, Story
-from evener.report.words import UNKNOWN, number, percent, plain, seconds, size, span
+from evener.report.words import UNKNOWN, seconds, size
 
-_TONES = {
-    "as planned": "green", "freed": "green", "freed, drifted": "yellow", "unknown": "yellow",
-    "over": "bold red", "under": "bold red", "missing": "bold red", "held": "bold red",
-    "complete": "green", "partial": "yellow", "unfinished": "yellow",
-}  # fmt: skip
 _STRIP = 24
 _LAST_MOMENTS = 8
 
@@ -43,11 +38,11 @@ def _spaced(*parts: RenderableType) -> Iterator[RenderableType]:
 def _head(story: Story) -> RenderableType:
     when = f"{story.started_at:%Y-%m-%d %H:%M} UTC, {story.state}"
     lines: list[RenderableType] = [
-        _text((story.title, "bold"), f"  {when}  ", (story.id, "dim")),
-        _text((f"{story.headline}.", "bold cyan")),
+        cells.text((story.title, "bold"), f"  {when}  ", (story.id, "dim")),
+        cells.text((f"{story.headline}.", "bold cyan")),
     ]
     if story.basis:
-        lines.append(_text((f"{story.basis}.", "dim")))
+        lines.append(cells.text((f"{story.basis}.", "dim")))
     lines += [_caution(caution) for caution in story.cautions]
     lines += [_bullet("-", sentence) for sentence in story.findings]
     return Group(*lines)
@@ -61,7 +56,7 @@ def _bullet(mark: str, text: str, style: str = "") -> RenderableType:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
     grid.add_column(overflow="fold")
-    grid.add_row(_text((mark, style)), _text(text))
+    grid.add_row(cells.text((mark, style)), cells.text(text))
     return grid
 
 
@@ -71,19 +66,21 @@ def _layout(layout: Layout) -> RenderableType:
     if layout.cards:
         parts.append(layers_table(layout))
     if layout.levels:
-        parts.append(_levels_table(layout.levels, invalid=layout.invalid))
+        parts.append(users_view.levels_table(layout.levels, invalid=layout.invalid))
     if layout.checks:
         parts.append(checks_table(layout.checks))
     if layout.freed:
         parts.append(freed_table(layout.freed))
-    heading = _text((layout.label, "bold"), load)
+    heading = cells.text((layout.label, "bold"), load)
     return Group(heading, *(Padding(part, (1, 0, 0, 2)) for part in parts))
 
 
 def _moments(story: Story) -> RenderableType:
     """How far a run came that did not come to its end."""
-    lines = [_text((f"{moment.at:%H:%M:%S}", "dim"), f" {moment.text}") for moment in story.moments[-_LAST_MOMENTS:]]
-    return Group(_text(("The last that was recorded", "bold")), *lines)
+    lines = [
+        cells.text((f"{moment.at:%H:%M:%S}", "dim"), f" {moment.text}") for moment in story.moments[-_LAST_MOMENTS:]
+    ]
+    return Group(cells.text(("The last that was recorded", "bold")), *lines)
 
 
 def _conditions(story: Story) -> RenderableType:
@@ -92,26 +89,26 @@ def _conditions(story: Story) -> RenderableType:
     grid.add_column(overflow="fold")
     for name, value in story.conditions:
         if value is not None:
-            grid.add_row(_text(name), _text(value))
+            grid.add_row(cells.text(name), cells.text(value))
     unknown = ", ".join(name for name, value in story.conditions if value is None)
     if unknown:
-        grid.add_row(_text("unknown"), _text(unknown))
-    return Group(_text(("Conditions", "bold")), grid)
+        grid.add_row(cells.text("unknown"), cells.text(unknown))
+    return Group(cells.text(("Conditions", "bold")), grid)
 
 
 def _limits(story: Story) -> RenderableType:
-    return Group(_text(("What these figures do not say", "bold")), *(_bullet("-", text) for text in story.limits))
+    return Group(cells.text(("What these figures do not say", "bold")), *(_bullet("-", text) for text in story.limits))
 
 
 def layers_table(layout: Layout) -> Table:
     """Where the layers lie: a strip per card, the model's first layer on the left."""
-    table = _table("layers", "card", "#device", "#layers")
+    table = cells.table("layers", "card", "#device", "#layers")
     table.columns[0].no_wrap = True
     for card in layout.cards:
         table.add_row(
             _strip(card.first_layer, card.layers, layout.layers),
-            _text(f"{card.host} / {card.card_name}"),
-            _text(card.device),
+            cells.text(f"{card.host} / {card.card_name}"),
+            cells.text(card.device),
             f"{card.layers} of {layout.layers}",
         )
     return table
@@ -119,12 +116,12 @@ def layers_table(layout: Layout) -> Table:
 
 def _strip(first: int, own: int, of: int) -> Text:
     start, end = (round(_STRIP * n / of) if of else 0 for n in (first, first + own))
-    return _text("·" * start, ("━" * (end - start), "cyan"), "·" * (_STRIP - end))
+    return cells.text("·" * start, ("━" * (end - start), "cyan"), "·" * (_STRIP - end))
 
 
 def checks_table(checks: Sequence[CardCheck]) -> Table:
     """Promised against measured after load. `layers` is seen/planned."""
-    table = _table("after load", "#layers", "#planned", "#reported", "#measured", "verdict")
+    table = cells.table("after load", "#layers", "#planned", "#reported", "#measured", "verdict")
     for check in checks:
         layers = f"{UNKNOWN if check.layers_seen is None else check.layers_seen}/{check.layers_planned}"
         table.add_row(
@@ -133,14 +130,14 @@ def checks_table(checks: Sequence[CardCheck]) -> Table:
             size(check.planned_bytes),
             size(check.reported_bytes),
             size(check.measured_bytes),
-            _verdict(check.verdict),
+            cells.verdict(check.verdict),
         )
     return table
 
 
 def freed_table(freed: Sequence[FreedCheck]) -> Table:
     """Used memory of each card before the start, while loaded, and after the stop, with who still holds it."""
-    table = _table("after stop", "#before", "#loaded", "#after", "verdict")
+    table = cells.table("after stop", "#before", "#loaded", "#after", "verdict")
     for check in freed:
         holders = "; ".join(f"held by {holder(held)}" for held in check.holders)
         why = "; ".join(part for part in (check.why, holders) if part)
@@ -149,51 +146,30 @@ def freed_table(freed: Sequence[FreedCheck]) -> Table:
             size(check.before_bytes),
             size(check.during_bytes),
             size(check.after_bytes),
-            _verdict(check.verdict),
+            cells.verdict(check.verdict),
         )
     return table
 
 
-def users_table(result: UsersResult) -> Table:
-    """The user curve; 95 % intervals of the medians stand below them."""
-    return _levels_table(result.levels, invalid=None if result.validity == "valid" else result.validity)
+def users_table(result: UsersResult, width: int | None = None) -> RenderableType:
+    """The user curve; 95 % intervals of the medians stand below them. `width` None: what it is shown in."""
+    return users_view.levels_table(result.levels, invalid=invalid_because(result), width=width)
 
 
-def _levels_table(levels: Sequence[Level], *, invalid: str | None) -> Table:
-    table = _table("users", "#total\ntok/s", "#each\ntok/s", "#of one\nuser's", "#TTFT\nms", "#n", "#failed")
-    if invalid:
-        table.caption = _text((f"invalid, not to be used: {invalid}", "bold red"))
-        table.caption_justify = "left"
-    for level in levels:
-        table.add_row(
-            str(level.users),
-            number(level.total_tokens_per_s),
-            _median(level.per_user_tokens_per_s),
-            UNKNOWN if level.degradation is None else percent(level.degradation),
-            _median(level.ttft_ms),
-            str(level.requests.completed),
-            str(level.requests.errored + level.requests.invalid),
-            style="dim strike" if invalid else None,
-        )
-    return table
-
-
-def _median(spread: Spread) -> Text:
-    if spread.p50 is None:
-        return _text(UNKNOWN)
-    return _text(number(spread.p50), "\n", (span(spread.interval) if spread.interval else "n too small", "dim"))
+def invalid_because(result: UsersResult) -> str | None:
+    return None if result.validity == "valid" else result.validity
 
 
 def plan_table(candidate: Candidate) -> Table:
     """What each device will hold, in --device order."""
-    table = _table("in order", "#layers", "#holds", "#total", "#free")
+    table = cells.table("in order", "#layers", "#holds", "#total", "#free")
     for device in sorted(candidate.devices, key=lambda d: d.position):
         table.add_row(
             _card(device.host, device.card_name, device.device, None),
             str(device.layers),
             _holds(device),
             size(device.total_bytes),
-            _text((size(device.free_bytes), "bold red" if _is_short(device) else "")),
+            cells.text((size(device.free_bytes), "bold red" if _is_short(device) else "")),
         )
     return table
 
@@ -206,20 +182,20 @@ def _holds(device: DevicePlan) -> Text:
     parts = [("weights", device.weights_bytes), ("KV", device.kv_bytes)]
     parts.append(("compute, about" if device.compute_estimated else "compute", device.compute_bytes))
     parts += [("overhead", device.overhead_bytes)] if device.overhead_bytes else []
-    lines = [_text((f"{name} ", "dim"), size(count)) for name, count in parts]
+    lines = [cells.text((f"{name} ", "dim"), size(count)) for name, count in parts]
     return Text("\n").join(lines)
 
 
 def runs_table(rows: Sequence[RunRow]) -> Table:
     """What has been measured, newest first."""
-    table = _table("run", "when, UTC", "state", "#size")
+    table = cells.table("run", "when, UTC", "state", "#size")
     table.columns[0].min_width = 26  # an id on one line can be copied
     for row in rows:
         about = row.fault or ", ".join(word for word in (row.model, " and ".join(row.layouts)) if word)
         table.add_row(
-            _text(row.id, *([("\n" + about, "red" if row.fault else "dim")] if about else [])),
+            cells.text(row.id, *([("\n" + about, "red" if row.fault else "dim")] if about else [])),
             f"{row.started_at:%Y-%m-%d\n%H:%M}" if row.started_at else UNKNOWN,
-            _verdict(row.state or "unreadable"),
+            cells.verdict(row.state or "unreadable"),
             size(row.bytes),
         )
     return table
@@ -229,24 +205,4 @@ def _card(host: str, card_name: str, device: str | None, why: str | None) -> Tex
     lines = [(f"{host} / {card_name}", "")]
     lines += [(f" {device}", "dim")] if device else []
     lines += [(f"\n{why}", "dim")] if why else []
-    return _text(*lines)
-
-
-def _verdict(word: str) -> Text:
-    return _text((word, _TONES.get(word, "bold red")))
-
-
-def _text(*parts: str | tuple[str, str]) -> Text:
-    """Text, or (text, style): never read as markup, and without control sequences."""
-    return Text.assemble(*((plain(part[0]), part[1]) if isinstance(part, tuple) else plain(part) for part in parts))
-
-
-def _table(*columns: str) -> Table:
-    """ "#" marks a column of figures. Only names fold; figures keep their line."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_edge=False)
-    for column in columns:
-        if column.startswith("#"):
-            table.add_column(column[1:], justify="right", no_wrap=True)
-        else:
-            table.add_column(column, overflow="fold")
-    return table
+    return cells.text(*lines)
