@@ -1,84 +1,76 @@
-"""Measure a running server: ours, or any OpenAI-compatible URL. Wires `bench` with the run folder."""
+"""What every `evener bench` command does around a measurement: find the server, its key, its conditions, a folder.
+
+Knows deployments and run folders; measures nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from evener import __version__, config, state
-from evener.bench.client import base_url
+from evener.bench.client import BaseUrl, base_url
 from evener.bench.load import LIMITS, Load
-from evener.bench.probe import Server, probe
-from evener.bench.users import UsersBench
+from evener.bench.probe import Server
 from evener.edges import deployments
 from evener.edges.run_folder import RunFolder, new_run_id, open_run
 from evener.errors import ConfigurationError, RunUnreadable
-from evener.ports import Report
 from evener.records.conditions import Conditions
 from evener.records.deployment import Deployment
-from evener.records.events import Progress
-from evener.records.load import Request, UsersResult
 from evener.records.rig import Serve
-from evener.records.run import Run, Stage, Summary
-
-__all__ = ["KEY_VARIABLE", "Load", "Measured", "users"]
+from evener.records.run import Run
 
 KEY_VARIABLE = "EVENER_API_KEY"
 INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """The answer, what it holds for, and the run folder (None when nothing was to be saved)."""
+class Target:
+    """What is to be measured. `ours` is None for a server that is not a deployment of this machine's evener."""
 
-    result: UsersResult
-    conditions: Conditions
-    path: Path | None
+    url: BaseUrl
+    api_key: str | None = field(default=None, repr=False)
+    ours: Deployment | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.ours.name if self.ours else str(self.url)
 
 
-async def users(
-    target: str | None,
-    load: Load,
-    *,
-    api_key_env: str | None = None,
-    save: bool = True,
-    report: Report,
-    base: Path | None = None,
-) -> Measured:
-    """A closed loop against `target` (a URL), into a new run folder under `base` (the runs folder by default).
+def target(named: str | None, *, api_key_env: str | None = None) -> Target:
+    """The deployment called `named`, the only one for None, else the URL that it is.
 
-    When the caller is cancelled (Ctrl-C) after the load has begun, what was measured is saved and returned, with
-    `result.partial` = "interrupted". Raises what `bench.probe` raises, and HostError when the folder cannot be written.
+    Raises ConfigurationError when there is none or more than one, or when the key is not where it should be.
     """
-    ours = _deployment(target)
-    where = base_url(ours.url if ours and ours.url else str(target))
-    key = _key_of(ours) if ours and not api_key_env else _api_key(api_key_env)
-    report(Progress(what="asking the server"))
-    server = await probe(where, load, api_key=key)
-    report(Progress(what="asking the server", done=1, of=1))
-    conditions = users_conditions(server, load)
-    if ours is not None:
-        conditions = _as_deployed(conditions, ours)
-    folder = _folder(base, conditions) if save else None
-    measurement = UsersBench(server, load, keep=_keep(folder), report=report)
+    ours = _deployment(named)
+    url = base_url(ours.url if ours and ours.url else str(named))
+    return Target(url=url, api_key=_key_of(ours) if ours and not api_key_env else _key_in(api_key_env), ours=ours)
+
+
+def as_known(seen: Conditions, target: Target) -> Conditions:
+    """What the client has seen, laid over what its own run knows of a deployment; of another server, just that."""
+    if target.ours is None:
+        return seen
     try:
-        result = await measurement.run()
-    except asyncio.CancelledError:
-        result = measurement.result(INTERRUPTED)
-        if (task := asyncio.current_task()) is not None:
-            task.uncancel()
-    if folder is not None:
-        folder.fact("users measured", {"validity": result.validity, "partial": result.partial})
-        folder.finish(_summary(result))
-    return Measured(result=result, conditions=conditions, path=folder.path if folder else None)
+        known = open_run(Path(target.ours.run or "")).run.conditions
+    except RunUnreadable:
+        return seen
+    return replace(
+        known,
+        layout=target.ours.candidate.name,
+        users=seen.users,
+        client=seen.client,
+        sampling=seen.sampling,
+        thinking_observed=seen.thinking_observed,
+    )
 
 
 def users_conditions(server: Server, load: Load) -> Conditions:
-    """What is known about a server from outside. A deployment of ours knows more, and lays it over this."""
+    """What is known about a server from outside. A deployment of ours knows more: `as_known`."""
     return Conditions(
         quantisation=server.quantisation,
         context=server.context,
@@ -93,11 +85,24 @@ def users_conditions(server: Server, load: Load) -> Conditions:
     )
 
 
-def _deployment(target: str | None) -> Deployment | None:
-    """The deployment that `target` names, or the only one when nothing is named; None for a URL."""
+def new_folder(what: str, conditions: Conditions, *, base: Path | None = None) -> RunFolder:
+    """A run folder under `base` (the runs folder by default), with its run.json. Raises HostError."""
+    now = datetime.now(UTC)
+    run = Run(id=new_run_id(what, at=now), what=what, started_at=now, conditions=conditions)
+    return RunFolder.create(base or state.runs_folder(), run)
+
+
+def not_cancelled() -> None:
+    """Take back the cancellation that has ended a measurement: what it found is still to be written."""
+    if (task := asyncio.current_task()) is not None:
+        task.uncancel()
+
+
+def _deployment(named: str | None) -> Deployment | None:
+    """The deployment of that name, or the only one when nothing is named; None for a URL."""
     ready = [d for d in deployments.everything() if d.state == "ready" and deployments.is_alive(d)]
-    if target is not None:
-        return next((d for d in ready if d.name == target), None)
+    if named is not None:
+        return next((d for d in ready if d.name == named), None)
     if len(ready) == 1:
         return ready[0]
     if not ready:
@@ -108,28 +113,12 @@ def _deployment(target: str | None) -> Deployment | None:
     raise ConfigurationError("several deployments serve", hint=f"name one of: {', '.join(d.name for d in ready)}")
 
 
-def _as_deployed(seen: Conditions, ours: Deployment) -> Conditions:
-    """What its own run knows of a deployment, under what the client has seen of it."""
-    try:
-        known = open_run(Path(ours.run or "")).run.conditions
-    except RunUnreadable:
-        return seen
-    return replace(
-        known,
-        layout=ours.candidate.name,
-        users=seen.users,
-        client=seen.client,
-        sampling=seen.sampling,
-        thinking_observed=seen.thinking_observed,
-    )
-
-
 def _key_of(ours: Deployment) -> str | None:
     """The key of our own deployment, from where its rig file says. Raises ConfigurationError when it is not there."""
     return config.api_key(Serve(api_key_env=ours.api_key_env, api_key_file=ours.api_key_file))
 
 
-def _api_key(variable: str | None) -> str | None:
+def _key_in(variable: str | None) -> str | None:
     """The key, from the environment only. Raises ConfigurationError when a named variable is unset or unusable."""
     key = os.environ.get(variable or KEY_VARIABLE, "").strip()
     if variable and not key:
@@ -137,18 +126,3 @@ def _api_key(variable: str | None) -> str | None:
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise ConfigurationError(f"${variable or KEY_VARIABLE} holds no key that fits into an HTTP header")
     return key or None
-
-
-def _folder(base: Path | None, conditions: Conditions) -> RunFolder:
-    now = datetime.now(UTC)
-    run = Run(id=new_run_id("users", at=now), what="users", started_at=now, conditions=conditions)
-    return RunFolder.create(base or state.runs_folder(), run)
-
-
-def _keep(folder: RunFolder | None) -> Callable[[Request], None]:
-    return (lambda _request: None) if folder is None else (lambda request: folder.requests([request]))
-
-
-def _summary(result: UsersResult) -> Summary:
-    stage = Stage(layout=result.url, users=replace(result, label=result.url))
-    return Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial)

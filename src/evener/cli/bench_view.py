@@ -14,7 +14,7 @@ from evener.errors import ConfigurationError, Interrupted, ResultInvalid
 from evener.records.load import Level, Spread, UsersResult
 
 if TYPE_CHECKING:
-    from evener.api.measure import Measured
+    from evener.api.bench_users import Measured
 
 NOTHING = "-"
 
