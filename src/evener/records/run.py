@@ -7,9 +7,11 @@ from datetime import datetime
 
 from evener.records.card import Scan
 from evener.records.conditions import Conditions
+from evener.records.context_limits import ContextResult
 from evener.records.load import UsersResult
 from evener.records.plan import Plan
 from evener.records.rig import Rig
+from evener.records.speed_rows import SpeedResult
 from evener.records.verification import CardCheck, FreedCheck
 
 SCHEMA = 1
@@ -38,6 +40,8 @@ class Stage:
     checks: tuple[CardCheck, ...] = ()
     users: UsersResult | None = None
     freed: tuple[FreedCheck, ...] = ()
+    speed: SpeedResult | None = None  # of `bench speed`
+    context: ContextResult | None = None  # of `bench context`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
