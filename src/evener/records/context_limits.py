@@ -52,7 +52,7 @@ class ContextLength:
     tokens: int
     prompt_tokens: tuple[int, int] | None  # as the server counted them: least and most
     needles: Scored  # one fact in a long text, asked for; all places together
-    depths: tuple[DepthScored, ...]
+    depths: tuple[DepthScored, ...]  # the same needles, place by place
     reasoning: Scored  # several facts far apart that must be put together
     ttft_ms: Repeated
     prefill_tokens_per_s: Repeated
@@ -87,7 +87,7 @@ class ContextResult:
     sentence: str
     lengths: tuple[ContextLength, ...]  # the shortest first
     client: ClientCost
-    reloads: tuple[Reload, ...] = ()
+    reloads: tuple[Reload, ...] = ()  # contexts really loaded, with `--reload`
     rtt_ms: float | None = None  # median time of a small question on an open connection; taken off each TTFT
     label: str | None = None  # the layout that was measured
     validity: str = "valid"
