@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,11 @@ from rich.table import Table
 
 from evener.cli.console import fitted, gib, out, widest
 from evener.cli.words import spread
-from evener.dialects import llama_flags as flags
+from evener.dialects.shell_line import shell_line
 from evener.records.plan import Predicted
 
 if TYPE_CHECKING:
-    from evener.records.plan import Candidate, Command, DevicePlan, Plan, Workload
+    from evener.records.plan import Candidate, DevicePlan, Plan, Workload
 
 NAME_WIDTH = 17  # of a layout's name, before it is folded
 FULLEST = "fullest\ncard"
@@ -159,23 +158,4 @@ def _show_verdict(plan: Plan) -> None:
 
 def _show_commands(candidate: Candidate) -> None:
     for command in (*candidate.workers, *candidate.tunnels, *candidate.servers, *candidate.bench):
-        out.print(f"  [dim]{escape(command.host)}:[/] {escape(command_line(command))}", soft_wrap=True)
-
-
-def command_line(command: Command) -> str:
-    """For a POSIX shell, environment included, ready to paste.
-
-    Without what only evener reads, and a worker lives on when its client vanishes: of SIGPIPE it would die.
-    """
-    settings = [f"{name}={shlex.quote(value)}" for name, value in command.env.items()]
-    argv = shlex.join(_without_log_flags(command.argv))
-    if command.argv[0].endswith(flags.WORKER):
-        argv = shlex.join(["sh", "-c", f"trap '' PIPE; exec {argv}"])
-    return " ".join([*settings, argv])
-
-
-def _without_log_flags(argv: Sequence[str]) -> list[str]:
-    """Without the log that verification reads."""
-    plain = [word for word in argv if word != "--log-jsonl"]
-    at = plain.index("-lv") if "-lv" in plain else len(plain)
-    return plain[:at] + plain[at + 2 :]
+        out.print(f"  [dim]{escape(command.host)}:[/] {escape(shell_line(command.argv, command.env))}", soft_wrap=True)

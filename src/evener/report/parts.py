@@ -79,7 +79,7 @@ class CardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """One process of a layout, ready to paste. `role` is "worker" or "server"; workers start first."""
+    """One process of a layout, ready to paste. `role` is "worker", "tunnel" or "server"; this order starts them."""
 
     role: str
     host: str

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
+from evener.dialects.shell_line import shell_line
 from evener.records.conditions import Conditions
 from evener.records.events import Fact
 from evener.records.load import Spread
@@ -13,7 +14,7 @@ from evener.records.plan import Candidate, DevicePlan, ModelSummary
 from evener.records.run import Run, Stage, Summary
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import CardRow, CommandLine, Layout, Moment, RunRow, RunState
-from evener.report.words import UNKNOWN, command_line, listed, number, shorten, size
+from evener.report.words import UNKNOWN, listed, number, shorten, size
 
 _LONGEST_FACT = 200
 
@@ -114,10 +115,10 @@ def one_machine(run: Run) -> tuple[tuple[str, ...], ...]:
 
 
 def commands(candidate: Candidate) -> tuple[CommandLine, ...]:
-    """What was started, in the order of starting: workers, then the server that connects to them."""
+    """What was started, in the order of starting: workers, ways to them, then the server that connects."""
     return tuple(
-        CommandLine(role=role, host=command.host, text=command_line(command.argv, command.env))
-        for role, group in (("worker", candidate.workers), ("server", candidate.servers))
+        CommandLine(role=role, host=command.host, text=shell_line(command.argv, command.env))
+        for role, group in (("worker", candidate.workers), ("tunnel", candidate.tunnels), ("server", candidate.servers))
         for command in group
     )
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 UNKNOWN = "-"
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
-_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-_LEFT_OUT = "<left out>"
 
 Interval = tuple[float, float] | None
 
@@ -79,20 +76,3 @@ def shorten(text: str, most: int) -> str:
 def plain(text: str) -> str:
     """A name is a stranger's text: no control sequence of it reaches a terminal, and nothing that turns text around."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """One line to paste into a shell. What is a secret by its name is left to the reader's environment."""
-    assignments = [_assignment(name, value) for name, value in sorted(env.items())]
-    return " ".join([*(["env", *assignments] if env else []), shlex.join(_without_secrets(argv))])
-
-
-def _assignment(name: str, value: str) -> str:
-    if not any(word in name.upper() for word in _SECRET):
-        return shlex.quote(f"{name}={value}")
-    return f'{name}="${name}"' if name.isidentifier() else shlex.quote(f"{name}={_LEFT_OUT}")
-
-
-def _without_secrets(argv: Sequence[str]) -> list[str]:
-    words = [_LEFT_OUT if before == "--api-key" else word for before, word in zip(["", *argv], argv, strict=False)]
-    return [f"--api-key={_LEFT_OUT}" if word.startswith("--api-key=") else word for word in words]
