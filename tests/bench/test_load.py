@@ -5,24 +5,65 @@ from typing import Any
 
 import pytest
 
-from evener.bench.load import WORDS, Load, optional_fields, prompt_text, request_body, without_refused
+from evener.bench.load import (
+    WORDS,
+    Load,
+    MixedLoad,
+    Replayed,
+    optional_fields,
+    prompt_text,
+    request_body,
+    without_refused,
+)
 from evener.errors import ConfigurationError
+from evener.records.load import Limits
 
 FIELDS = optional_fields(Load())
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [{"users": ()}, {"users": (0,)}, {"users": (2, 2)}, {"prompt_tokens": 0}, {"output_tokens": 0}, {"prompts": 3}],
+    ("asked", "told"),
+    [
+        ({"users": ()}, "user counts start at 1"),
+        ({"users": (0,)}, "user counts start at 1"),
+        ({"users": (2, 2)}, "named twice"),
+        ({"prompt_tokens": 0}, "at least one token"),
+        ({"output_tokens": 0}, "at least one token"),
+        ({"prompts": 0}, "at least one request"),
+        ({"turns": 0}, "at least one turn"),
+        ({"mixed": MixedLoad(users=0)}, "a mixed load has at least one user"),
+        ({"arrivals": "poisson"}, "Poisson arrivals have a rate"),
+        ({"rate_per_s": 2.0}, "Poisson arrivals have a rate"),
+        ({"arrivals": "constant", "rate_per_s": 0.0}, "Poisson arrivals have a rate"),
+        ({"arrivals": "constant", "rate_per_s": 1.0, "think_s": 3.0}, "do not wait for anybody"),
+        ({"arrivals": "replay", "replay": (Replayed(messages=()),)}, "needs at_s"),
+        ({"arrivals": "replay", "replay": (Replayed(messages=(), at_s=0.0, turns=("a",)),)}, "not by the clock"),
+        ({"most_in_flight": 0}, "at least one request is in flight"),
+        ({"think_s": -1.0}, "thinking takes no time"),
+        ({"timeout_s": 0.0}, "a deadline"),
+        ({"shared_prefix_tokens": 20_001, "mode": "warm"}, "0 to 20000"),
+        ({"shared_prefix_tokens": 10}, "for warm caches"),
+        ({"target_share": 1.0}, "less than all"),
+        ({"limits": Limits(ttft_ms=0.0)}, "more than nothing"),
+    ],
 )
-def test_a_load_that_cannot_be_is_refused(asked: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError):
+def test_a_load_that_cannot_be_is_refused(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
         Load(**asked)
 
 
 def test_each_user_has_three_requests_and_a_level_has_six() -> None:
     assert [Load().requests_at(users) for users in (1, 2, 4)] == [6, 6, 12]
-    assert Load(prompts=5).requests_at(1) == 5
+
+
+def test_each_user_has_one_request_at_least() -> None:
+    assert [Load(prompts=5).requests_at(users) for users in (1, 15)] == [5, 15]
+
+
+def test_an_open_loop_has_one_level_which_is_its_most_in_flight() -> None:
+    load = Load(arrivals="poisson", rate_per_s=2.0, most_in_flight=32)
+    assert (load.levels, load.requests_at(32)) == ((32,), 60)
+    assert Load(mixed=MixedLoad(), users=()).levels == ()
 
 
 def test_warm_ups_end_one_after_the_other() -> None:

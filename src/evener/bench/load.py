@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from evener.errors import ConfigurationError
+from evener.records.load import Arrivals, Limits, Mode
 
-DEFAULT_USERS = (1, 2, 4)
+DEFAULT_USERS = (1, 2, 4, 8, 12, 15)
 FEWEST_PROMPTS = 6
+OPEN_PROMPTS = 60  # of an open loop: enough for a p95
+MOST_SHARED_TOKENS = 20_000
 # One token each in nearly every vocabulary, with a space before them.
 _WORD_LIST = """
 the of and to in is that it was for on are with as his they be at one have this from or had by hot but some what
@@ -30,38 +33,119 @@ WORDS = tuple(dict.fromkeys(_WORD_LIST.split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """A closed loop: each user sends its next request when the former has ended.
+class Replayed:
+    """One recorded exchange, to be sent again. `turns` are the user's texts after the first, each sent when the former
+    was answered; the real answers come between them.
 
-    `prompts` is the number of measured requests per level, None for three per user and at least six. `extra` is laid
-    over every request's body. `seed` makes the prompts; the same seed makes the same ones.
+    `at_s` is when it is due, counted from the first; `user` who sends it, where the recording says.
+    """
+
+    messages: tuple[dict[str, Any], ...]
+    turns: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    at_s: float | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedLoad:
+    """Users who decode, and one long prompt that arrives among them, `repeats` times."""
+
+    users: int = 7
+    prompt_tokens: int = 30_000
+    repeats: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What is asked of a server: by a closed loop, in which each user sends its next request when the former has ended
+    and `think_s` have passed, or by the clock, `rate_per_s` requests a second.
+
+    `prompts` is the number of measured requests per level, at least one per user; None for three per user and at least
+    six. `prompt_tokens`
+    are each request's own, `shared_prefix_tokens` come before them and are the same for all. `extra` is laid over every
+    request's body. `seed` makes prompts, thinking and arrivals; the same seed makes the same ones.
     """
 
     users: tuple[int, ...] = DEFAULT_USERS
+    people: bool = False  # whether `users` counts people, who think and read
     prompts: int | None = None
     prompt_tokens: int = 128
     output_tokens: int = 64
     seed: int = 0
-    timeout_s: float = 600.0
+    timeout_s: float = 600.0  # for one request
+    silence_s: float = 180.0  # nothing arrives on any stream for so long: the server hangs
     model: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    mode: Mode = "cold"
+    shared_prefix_tokens: int = 0
+    arrivals: Arrivals = "closed"
+    rate_per_s: float | None = None
+    most_in_flight: int = 64  # of an open loop; what is due beyond it waits, and is counted as late
+    think_s: float = 0.0
+    thinking: Literal["fixed", "exponential"] = "exponential"  # how the pauses are distributed
+    turns: int = 1  # requests per conversation; each sends the real answers before it along
+    replay: tuple[Replayed, ...] = ()
+    profile: str | None = None
+    limits: Limits | None = None
+    target_share: float = 0.9  # of the requests within the limits, for a count to be comfortable
+    mixed: MixedLoad | None = None  # after the levels; alone when there are none
 
     def __post_init__(self) -> None:
-        if not self.users or min(self.users) < 1:
-            raise ConfigurationError("user counts start at 1", hint="e.g. --concurrency 1,2,4")
+        for fault, hint in (*self._wrong_counts(), *self._wrong_arrivals(), *self._wrong_limits()):
+            raise ConfigurationError(fault, hint=hint)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The user counts that are measured: an open loop has one level, its most in flight."""
+        return self.users if self.arrivals == "closed" else (self.most_in_flight,)
+
+    def _wrong_counts(self) -> Iterator[tuple[str, str | None]]:
+        if (not self.users and self.mixed is None) or min(self.users, default=1) < 1:
+            yield "user counts start at 1", "e.g. --concurrency 1,2,4"
         if len(set(self.users)) < len(self.users):
-            raise ConfigurationError("a user count is named twice")
+            yield "a user count is named twice", None
         if self.prompt_tokens < 1 or self.output_tokens < 1:
-            raise ConfigurationError("prompts and answers have at least one token")
-        if self.prompts is not None and self.prompts < max(self.users):
-            raise ConfigurationError(
-                f"--num-prompts {self.prompts} is fewer than {max(self.users)} users",
-                hint=f"--num-prompts {3 * max(self.users)} gives each of them three",
-            )
+            yield "prompts and answers have at least one token", None
+        if self.turns < 1:
+            yield "a conversation has at least one turn", None
+        if self.prompts is not None and self.prompts < 1:
+            yield "at least one request is measured", None
+        if self.mixed and min(self.mixed.users, self.mixed.prompt_tokens, self.mixed.repeats) < 1:
+            yield "a mixed load has at least one user, one prompt token and one repeat", None
+
+    def _wrong_arrivals(self) -> Iterator[tuple[str, str | None]]:
+        by_rate = self.arrivals in ("constant", "poisson")
+        if by_rate != (self.rate_per_s is not None) or (self.rate_per_s is not None and self.rate_per_s <= 0):
+            yield "constant and Poisson arrivals have a rate, and nothing else has", "e.g. --request-rate 0.5"
+        if self.arrivals != "closed" and (self.think_s or self.turns > 1 or self.people):
+            yield "requests sent by the clock do not wait for anybody to think", None
+        if self.most_in_flight < 1:
+            yield "at least one request is in flight", None
+        if not (0 <= self.think_s < float("inf")):
+            yield "thinking takes no time, or some", "e.g. --think-time 30"
+        if self.arrivals == "replay" and any(one.at_s is None for one in self.replay):
+            yield "a replay by its own times needs at_s in every line", None
+        if self.arrivals != "closed" and any(one.turns for one in self.replay):
+            yield "conversations of several turns are replayed by users, not by the clock", None
+        if self.timeout_s <= 0 or self.silence_s <= 0:
+            yield "a deadline is longer than no time", None
+
+    def _wrong_limits(self) -> Iterator[tuple[str, str | None]]:
+        if self.shared_prefix_tokens < 0 or self.shared_prefix_tokens > MOST_SHARED_TOKENS:
+            yield f"a shared prefix has 0 to {MOST_SHARED_TOKENS} tokens", None
+        if self.shared_prefix_tokens and self.mode == "cold":
+            yield "a shared prefix is for warm caches", "say --warm too"
+        if not 0.5 <= self.target_share < 1:
+            yield "the target is a share of the requests, at least a half and less than all", "e.g. 0.9"
+        if self.limits and any(one is not None and one <= 0 for one in (self.limits.ttft_ms, self.limits.tpot_ms)):
+            yield "a limit is more than nothing", "e.g. --goodput ttft:2000,tpot:100"
 
     def requests_at(self, users: int) -> int:
         """Measured requests at this level."""
-        return self.prompts or max(3 * users, FEWEST_PROMPTS)
+        if self.arrivals != "closed":
+            return self.prompts or len(self.replay) or OPEN_PROMPTS
+        return max(self.prompts, users) if self.prompts else max(3 * users, FEWEST_PROMPTS)
 
     def warm_up_tokens(self, user: int, users: int) -> int:
         """Answer length of a user's warm-up request: staggered, so that users do not measure in lockstep.
