@@ -9,6 +9,7 @@ from evener.records.card import Scan
 from evener.records.conditions import Conditions
 from evener.records.context_limits import ContextResult
 from evener.records.load import UsersResult
+from evener.records.pair import PairResult
 from evener.records.plan import Plan
 from evener.records.rig import Rig
 from evener.records.speed_rows import SpeedResult
@@ -51,4 +52,5 @@ class Summary:
     ended_at: datetime
     stages: tuple[Stage, ...] = field(default=())
     partial: str | None = None
+    pair: PairResult | None = None  # of `bench pair`
     schema: int = SCHEMA
