@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from evener.edges import measured
 from evener.errors import HostError
 from evener.records.card import Card, Pasted
+from evener.records.client import ClientCheck, ClientMachine
 from evener.records.link import LinkMeasured, Measured
 from evener.records.plan import Value
 from evener.records.speed import CardMeasured, DeviceSpeed
@@ -76,3 +78,15 @@ def test_cards_of_one_host_are_kept_apart_whatever_their_ids_hold() -> None:
     for one in (first, second):
         measured.save_card(one)
     assert measured.cards([("alpha", "GPU/1"), ("alpha", "00000000:01:00.0"), ("beta", "cpu")]) == (second, first)
+
+
+def test_what_the_client_adds_holds_for_the_machine_it_was_measured_on() -> None:
+    here = ClientMachine(machine="m", cpu="Example CPU", threads=8, python="3.13.0", evener="1")
+    check = ClientCheck(
+        users=16, requests=64, added_ttft_ms=0.2, added_ttft_p95_ms=0.5, added_ttft_most_ms=0.7, itl_error_percent=0.0,
+        cpu_share=0.03, lag_p95_ms=1.0, saturated=False, machine=here, taken_at=NOON,
+    )  # fmt: skip
+    measured.save_client(check)
+    assert measured.client(16, here) == check
+    assert measured.client(8, here) is None
+    assert measured.client(16, replace(here, python="3.14.0")) is None

@@ -1,4 +1,4 @@
-"""What was measured or pasted about a rig, kept in the state folder: a JSON file per link, card and host.
+"""What was measured or pasted about a rig and this machine, kept in the state folder: a JSON file for each.
 
 Whether it still holds (same addresses, same host) is for the reader to judge; each record says when it was taken.
 """
@@ -14,11 +14,12 @@ from typing import TypeVar
 from evener.codec import from_json, to_json
 from evener.errors import HostError, RunUnreadable
 from evener.records.card import Pasted
+from evener.records.client import ClientCheck, ClientMachine
 from evener.records.link import LinkMeasured
 from evener.records.speed import CardMeasured
 from evener.state import state_folder
 
-T = TypeVar("T", LinkMeasured, Pasted, CardMeasured)
+T = TypeVar("T", LinkMeasured, Pasted, CardMeasured, ClientCheck)
 
 
 def folder() -> Path:
@@ -57,6 +58,17 @@ def cards(wanted: Iterable[tuple[str, str]]) -> tuple[CardMeasured, ...]:
     return tuple(card for card in found if card is not None)
 
 
+def save_client(check: ClientCheck) -> Path:
+    """Replace what was known of the load client at this number of users."""
+    return _save(_client_path(check.users, check.machine), check)
+
+
+def client(users: int, machine: ClientMachine) -> ClientCheck | None:
+    """What the load client adds at this number of users; None when nobody measured it on such a machine."""
+    check = _load(ClientCheck, _client_path(users, machine))
+    return check if check is not None and check.machine == machine else None
+
+
 def _card_path(host: str, card: str) -> Path:
     return folder() / "cards" / f"{host}~{re.sub(r'[^A-Za-z0-9._-]', '_', card)}.json"
 
@@ -65,11 +77,15 @@ def _link_path(name: str, hosts: tuple[str, str]) -> Path:
     return folder() / "links" / f"{'~'.join((*sorted(hosts), name))}.json"
 
 
+def _client_path(users: int, machine: ClientMachine) -> Path:
+    return folder() / "client" / f"{machine.machine}~{users}.json"
+
+
 def _pasted_path(host: str) -> Path:
     return folder() / "pasted" / f"{host}.json"
 
 
-def _save(path: Path, record: LinkMeasured | Pasted | CardMeasured) -> Path:
+def _save(path: Path, record: LinkMeasured | Pasted | CardMeasured | ClientCheck) -> Path:
     fresh = path.with_suffix(f".{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

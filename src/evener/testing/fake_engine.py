@@ -1,7 +1,8 @@
 """An OpenAI-compatible server whose token times are known exactly: a real socket, real HTTP, no model.
 
-Every token is due at  received + ttft_s + i * itl_s.  `seen` records when each was really written, on the clock of
-`time.perf_counter_ns`, so that a test compares a report with the truth and not with a wish. One word is one token.
+Every token is due at  received + ttft_s + i * itl_s.  `seen` records when each was really handed to the socket, on the
+clock of `time.perf_counter_ns`, so that a test compares a report with the truth and not with a wish. The `timings` at
+the end of a stream say the same to a client in another process. One word is one token.
 
 Scenarios, beside "plain" (the shape of llama-server, one token per chunk, usage and timings at the end):
     role-first   the role chunk goes out at once, the first token when it is due
@@ -202,13 +203,14 @@ async def _stream(engine: FakeEngine, scenario: str, seen: Seen, writer: asyncio
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
     loop = asyncio.get_running_loop()
     due = loop.time() - (time.perf_counter_ns() - seen.received_ns) / 1e9
-    for step in _script(engine, scenario, seen.body):
+    for step in _script(engine, scenario, seen):
         stretch = engine.slowdown(engine.streams) if seen.token_ns else 1.0
         due += step.after_s * stretch
         await asyncio.sleep(max(0.0, due - loop.time()))
+        # Before the write: whoever reads it may take this core before a later stamp is taken.
+        seen.token_ns += [time.perf_counter_ns()] * step.tokens
         writer.write(b"%x\r\n%b\r\n" % (len(step.data), step.data))
         await writer.drain()
-        seen.token_ns += [time.perf_counter_ns()] * step.tokens
     if scenario == "cut":
         return False
     writer.write(b"0\r\n\r\n")
@@ -224,7 +226,8 @@ class _Step:
     tokens: int = 0
 
 
-def _script(engine: FakeEngine, scenario: str, body: dict[str, Any]) -> Iterator[_Step]:
+def _script(engine: FakeEngine, scenario: str, seen: Seen) -> Iterator[_Step]:
+    body = seen.body
     asked = int(body.get("max_completion_tokens") or body.get("max_tokens") or 16)
     tokens = engine.ignores_limit or (max(1, asked // 4) if scenario == "short" else asked)
     sent = {"error-first": 0, "empty": 0, "error-middle": tokens // 2, "cut": tokens // 2, "stall": tokens // 2}
@@ -241,7 +244,7 @@ def _script(engine: FakeEngine, scenario: str, body: dict[str, Any]) -> Iterator
     elif scenario.startswith("error"):
         yield _Step(engine.itl_s, _event({"error": {"code": 500, "message": "Compute error."}}) + b"data: [DONE]\n\n")
     elif scenario != "cut":
-        yield _Step(0.0, _end(engine, scenario, body, len(words)))
+        yield _Step(0.0, _end(engine, scenario, seen, len(words)))
 
 
 def _before(engine: FakeEngine, scenario: str) -> Iterator[_Step]:
@@ -264,14 +267,15 @@ def _reasons(scenario: str, at: int, tokens: int) -> bool:
     return scenario == "reasoning" and at < tokens // 2
 
 
-def _end(engine: FakeEngine, scenario: str, body: dict[str, Any], tokens: int) -> bytes:
+def _end(engine: FakeEngine, scenario: str, seen: Seen, tokens: int) -> bytes:
     end = _chunk({}, finish="stop" if scenario == "short" else "length")
     if scenario != "no-usage":
-        end += _event(_bill(engine, scenario, body, tokens))
+        end += _event(_bill(engine, scenario, seen, tokens))
     return end if scenario == "no-done" else end + b"data: [DONE]\n\n"
 
 
-def _bill(engine: FakeEngine, scenario: str, body: dict[str, Any], tokens: int) -> dict[str, Any]:
+def _bill(engine: FakeEngine, scenario: str, seen: Seen, tokens: int) -> dict[str, Any]:
+    body = seen.body
     text = body["messages"][-1]["content"] if "messages" in body else body.get("prompt", "")
     prompt = TEMPLATE_TOKENS + len(str(text).split())
     cached = prompt - 1 if scenario == "cached" else 0
@@ -280,13 +284,14 @@ def _bill(engine: FakeEngine, scenario: str, body: dict[str, Any], tokens: int) 
         "completion_tokens": tokens,
         "prompt_tokens_details": {"cached_tokens": cached},
     }
-    timings = {
+    timings: dict[str, float] = {
         "cache_n": cached,
         "prompt_n": prompt - cached,
-        "prompt_ms": engine.ttft_s * 1e3,
         "predicted_n": tokens,
-        "predicted_ms": tokens * engine.itl_s * 1e3,
     }
+    if seen.token_ns:
+        timings["prompt_ms"] = (seen.token_ns[0] - seen.received_ns) / 1e6
+        timings["predicted_ms"] = (seen.token_ns[-1] - seen.token_ns[0]) / 1e6
     return {"choices": [], "usage": usage} | ({"timings": timings} if engine.llama else {})
 
 
