@@ -121,6 +121,21 @@ async def test_silence_ends_at_the_deadline_and_the_connection_with_it() -> None
         assert (await line.get("/health", within_s=5)).connect_s is not None
 
 
+async def test_an_answer_that_is_given_up_keeps_what_came_of_it_and_is_not_asked_for_again() -> None:
+    body = b'{"stream": true, "max_tokens": 4, "messages": [{"content": "a"}]}'
+    async with fake_engine(FakeEngine(scenario="stall")) as engine, Line(base_url(engine.url)) as line:
+        asked = asyncio.ensure_future(line.post("/v1/chat/completions", body, within_s=60))
+        while len(line.so_far) < 2:
+            await asyncio.sleep(0.01)
+        line.give_up("the level is over")
+        answer = await asked
+        line.give_up("nothing is in flight")
+        assert (answer.ending, answer.detail, len(answer.pieces)) == ("timeout", "the level is over", 2)
+        assert not answer.retried
+        assert (await line.get("/health", within_s=5)).connect_s is not None
+    assert len(engine.seen) == 1
+
+
 async def test_nobody_listening_is_an_answer_and_no_exception(unused_tcp_port: int) -> None:
     async with Line(base_url(f"127.0.0.1:{unused_tcp_port}")) as line:
         answer = await line.get("/", within_s=5)

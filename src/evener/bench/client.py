@@ -9,6 +9,7 @@ import asyncio
 import errno
 import ssl
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -87,6 +88,16 @@ class Line:
         if self._wire is not None:
             self._wire.abort()
             self._wire = None
+
+    @property
+    def so_far(self) -> Sequence[tuple[int, bytes]]:
+        """What has come of the answer in flight, or of the last one: when, and the bytes."""
+        return self._wire.reader.pieces if self._wire is not None else ()
+
+    def give_up(self, why: str) -> None:
+        """End the exchange in flight, if there is one: its ending is "timeout", and what came of it is kept."""
+        if self._wire is not None:
+            self._wire.give_up(why)
 
     async def open(self) -> float | None:
         """Connect unless connected. Seconds it took, None when the line was open. Raises OSError or TimeoutError."""
@@ -179,6 +190,9 @@ class _Wire(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         self.lost = True
+
+    def give_up(self, why: str) -> None:
+        self._finish("timeout", why)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
