@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import combinations, product
 
+from evener import profiles
 from evener.errors import ConfigurationError, NameUnknown
-from evener.plan import profiles
+from evener.plan import people
 from evener.plan.links import PRESETS, preset
 from evener.plan.stated import joined_by, several, stated_host, with_catalogue_cards
 from evener.records.card import Card, Scan
@@ -72,9 +73,9 @@ class Asked:
             return asked, None
         profile = profiles.find(self.profile or "chat")
         if self.people is None:
-            return profiles.lengths(profile, asked, context=self.context), None
-        seats = profiles.seats(profile, self.people)
-        return profiles.lengths(profile, replace(asked, users=seats.users), context=self.context), seats
+            return people.lengths(profile, asked, context=self.context), None
+        seats = people.seats(profile, self.people)
+        return people.lengths(profile, replace(asked, users=seats.users), context=self.context), seats
 
     def changed(self, world: World) -> World:
         """The world as asked, stated hosts as the catalogue has them. Raises ConfigurationError, NameUnknown."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from evener.errors import NameUnknown
-from evener.plan import profiles
+from evener.plan import people
 from evener.records.plan import Workload
 from evener.records.whatif import Profile
 
@@ -20,38 +17,25 @@ def profile(**more: object) -> Profile:
 
 
 def test_users_are_the_mean_and_two_standard_deviations() -> None:
-    seats = profiles.seats(profile(), 12)
+    seats = people.seats(profile(), 12)
     # 12 x 1/4 = 3; sqrt(12 x 1/4 x 3/4) = 1.5; 3 + 2 x 1.5 = 6
     assert (seats.answer_s, seats.mean, seats.users) == (10.0, 3.0, 6)
 
 
 def test_users_are_never_more_than_people() -> None:
-    assert profiles.seats(profile(think_s=0.0), 5).users == 5
+    assert people.seats(profile(think_s=0.0), 5).users == 5
 
 
 def test_one_person_who_hardly_asks_is_one_user() -> None:
-    assert profiles.seats(profile(think_s=100_000.0), 1).users == 1
+    assert people.seats(profile(think_s=100_000.0), 1).users == 1
 
 
 def test_what_the_server_has_in_its_cache_is_not_read_again() -> None:
-    work = profiles.lengths(profile(), Workload(users=3))
+    work = people.lengths(profile(), Workload(users=3))
     assert (work.prompt_tokens, work.output_tokens, work.users) == (5000, 100, 3)
 
 
 def test_the_context_holds_one_exchange_unless_one_was_asked_for() -> None:
-    assert profiles.lengths(profile(), Workload()).context == 6144  # 6100 tokens, in steps of 1024
-    assert profiles.lengths(profile(prompt_tokens=100), Workload()).context == 4096
-    assert profiles.lengths(profile(), Workload(), context=32768).context == 32768
-
-
-def test_every_profile_gives_its_reasons_and_fits_its_own_context() -> None:
-    assert set(profiles.PROFILES) == {"translate", "chat", "coding", "autocomplete"}
-    for one in profiles.PROFILES.values():
-        assert len(one.why) > 60
-        assert one.shared_prefix_tokens < one.prompt_tokens
-
-
-def test_an_unknown_profile_is_told_with_those_that_exist() -> None:
-    with pytest.raises(NameUnknown) as told:
-        profiles.find("poetry")
-    assert told.value.hint == "one of translate, chat, coding, autocomplete"
+    assert people.lengths(profile(), Workload()).context == 6144  # 6100 tokens, in steps of 1024
+    assert people.lengths(profile(prompt_tokens=100), Workload()).context == 4096
+    assert people.lengths(profile(), Workload(), context=32768).context == 32768
