@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from evener.api.checks import check_command
+from evener.api.rig import Rig
 from evener.cli.main import app
 from evener.config import example
+from evener.errors import EvenerError
 
 RIG = ("--rig", str(example("96gb.toml")))
 COMMAND = "llama-server --rpc 10.0.0.2:50052 -ts 32,16,16,16,16 -c 32768 -np 2"
@@ -55,3 +59,31 @@ def test_a_bench_command_gets_the_benchs_flags() -> None:
     checked = answer("--check", "llama-bench -ts 1/1", "qwen3.6-35b-a3b:Q8_0")
     assert "-dev " in checked["ours"]
     assert "-ts " in checked["ours"]
+
+
+LISTED = """Available devices:
+  CUDA0: NVIDIA GeForce RTX 5090 (32606 MiB, 30000 MiB free)
+  RPC0: 10.0.0.2:50052 (16000 MiB, 15000 MiB free)
+"""
+WORDS = (
+    "llama-server llama-bench env -ts -dev --rpc -ngl -c -np -m -sm -mg -ot -ncmoe -cmoe 1,1 1/3,2/2 -1 abc "
+    "1e308,1e308 nan 1;2 CUDA0 none auto RPC0 a:1 : = exps=CPU (a+)+$=CPU ' \" \\ \0 ~ ~x .. row none 1e-46 A=1 "
+    f"LLAMA_ARG_X=1 \n | -- {'9' * 400} \ud800 é １ ,, //"
+).split(" ")
+
+
+async def test_whatever_is_pasted_gives_an_answer_or_one_line() -> None:
+    rig, dice = Rig.open(str(example("96gb.toml"))), random.Random(1)
+    answered = 0
+    for _ in range(400):
+        command = " ".join(dice.choices(WORDS, k=dice.randrange(14)))
+        try:
+            found = await check_command(command, rig=rig, layers=dice.choice([None, 1, 40]), listed=LISTED)
+        except EvenerError as refused:
+            lines = (refused.message,)
+        else:
+            answered += 1
+            lines = found.warnings
+            assert sum(p.slots for p in found.places) + found.cpu_slots == found.slots
+        assert not any("\n" in line for line in lines)
+    assert answered > 40

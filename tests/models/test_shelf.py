@@ -165,3 +165,8 @@ def test_demo_model_is_found_or_its_command_named(folder: Path) -> None:
     assert caught.value.hint == "evener models fetch demo"
     write_gguf(folder / DEMO_FILE, LLAMA)
     assert locate("Demo", folder) == folder / DEMO_FILE
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "a\0b", "~nobody-of-that-name/m.gguf"])
+def test_a_text_that_no_file_can_be_called_by_is_no_model(folder: Path, name: str) -> None:
+    assert locate(name, folder) is None

@@ -9,7 +9,7 @@ from evener.api.rig import Rig
 from evener.dialects import llama_build
 from evener.dialects.llama_command import Asked, read_command
 from evener.errors import ConfigurationError, ModelError
-from evener.plan.check import Checked, Usable, check, order_of_use, planned
+from evener.plan.check import Checked, Usable, as_connected, check, order_of_use, planned
 from evener.plan.stated import with_catalogue_cards
 from evener.plan.verdict import best_of
 from evener.plan.what_if import World
@@ -30,7 +30,8 @@ async def check_command(
     asked = read_command(command)
     weights = None if layers is not None else await _weights(model or asked.model)
     scan = None if listed is not None else await _seen(rig)
-    usable = order_of_use(_pasted(listed or "") if scan is None else _scanned(scan))
+    usable = order_of_use(_pasted(listed or "") if scan is None else _scanned(rig, scan))
+    usable = as_connected(usable, asked.rpc)
     if not usable:
         raise ConfigurationError("there is no device to split between", hint="paste --list-devices, or see evener scan")
     found = check(asked, usable, slots=(weights.layers if weights else layers or 0) + 1)
@@ -63,7 +64,7 @@ async def _seen(rig: Rig) -> Scan:
 
 
 async def _weights(model: str | None) -> Weights:
-    if model is None:
+    if not model:
         raise ConfigurationError("--check: how many layers has the model?", hint="name the model, or give --layers N")
     return await models.weights(model)
 
@@ -80,11 +81,11 @@ def _pasted(text: str) -> tuple[Usable, ...]:
     return found
 
 
-def _scanned(scan: Scan) -> tuple[Usable, ...]:
+def _scanned(rig: Rig, scan: Scan) -> tuple[Usable, ...]:
     """The rig's devices, already in the order of use."""
     usable = []
     for device in scan.devices:
-        host = scan.host(device.host)
+        host, ours = scan.host(device.host), rig.record.host(device.host)
         card = host.card(device.card_id) if host and device.card_id else None
         usable.append(
             Usable(
@@ -92,6 +93,7 @@ def _scanned(scan: Scan) -> tuple[Usable, ...]:
                 card=f"{device.host}/{card.name if card else device.description or '?'}",
                 total_bytes=card.total_bytes if card else None,
                 free_bytes=card.free_bytes if card else None,
+                address=(card.endpoint if card else None) or (ours.address if ours else None),
             )
         )
     return tuple(usable)

@@ -98,7 +98,8 @@ def locate(name: str, folder: Path) -> Path | None:
         return _demo(folder)
     if "://" in name or name.lower().startswith("hf:"):
         raise ModelMissing(f"{name}: not a model at hand", hint=f"evener models fetch {name}")
-    path = Path(name).expanduser()
+    if (path := _typed(name)) is None:
+        return None
     if path.is_file():
         return path.absolute()
     if path.is_dir():
@@ -109,6 +110,16 @@ def locate(name: str, folder: Path) -> Path | None:
         return path.absolute()  # a part that is missing: reading the parts names it
     called = (file for file in _names(folder) if name.lower() in (file.lower(), stem(file).lower()))
     return next((folder / file for file in called), None)
+
+
+def _typed(name: str) -> Path | None:
+    """The path that was typed; None for a text by which no file can be called."""
+    try:
+        path = Path(name).expanduser()
+        path.exists()
+    except (OSError, ValueError, RuntimeError):  # too long; a NUL in it; ~ of nobody
+        return None
+    return path
 
 
 def no_such(name: str, known: Iterable[str]) -> ModelMissing:

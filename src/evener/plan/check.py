@@ -1,4 +1,7 @@
-"""Where each value of somebody's `--tensor-split` really lands, and what we would write instead. Pure."""
+"""Where each value of somebody's `--tensor-split` really lands, and what we would write instead. Pure.
+
+What else on the line moves tensors (`-ot`, experts in RAM, another split mode) is said in `plan/check_warnings.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from itertools import pairwise
 from evener.dialects.llama_command import Asked
 from evener.errors import ConfigurationError
 from evener.plan import layers
+from evener.plan.check_warnings import Place, is_remote, nearest, warnings
 from evener.records.plan import Candidate, Workload
 
 PLACES = ("--rpc", "--device", "-dev", "-ts", "-ngl", "-ncmoe", "-ot")  # of our command lines, each with a value
@@ -16,24 +20,16 @@ PLACES = ("--rpc", "--device", "-dev", "-ts", "-ngl", "-ncmoe", "-ot")  # of our
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usable:
-    """A device that the engine could use, in its default order of use. `card` is a name for people."""
+    """A device that the engine could use, in its default order of use. `card` is a name for people.
+
+    `address` is where its worker is reached, without the port where nobody knows it; None where nobody knows either.
+    """
 
     name: str
     card: str
     total_bytes: int | None = None
     free_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One device in the order of use: the value that lands on it, and the slots that this really gives."""
-
-    position: int
-    device: str
-    card: str
-    value: float | None
-    slots: int
-    holds_head: bool
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +64,22 @@ def _placement(argv: Sequence[str]) -> Iterator[str]:
 
 def order_of_use(listed: Sequence[Usable]) -> tuple[Usable, ...]:
     """From the order of `--list-devices` (local first) to the order of use (RPC first)."""
-    remote = [d for d in listed if d.name.upper().startswith("RPC")]
+    remote = [d for d in listed if is_remote(d.name)]
     return (*remote, *(d for d in listed if d not in remote))
+
+
+def as_connected(usable: Sequence[Usable], rpc: Sequence[str]) -> tuple[Usable, ...]:
+    """The devices as a command's own `--rpc` numbers them: through the endpoints, in the order given.
+
+    As they are where it names no endpoint, or one that is not among the devices' addresses.
+    """
+    remote = [d for d in usable if is_remote(d.name)]
+    found = [[d for d in remote if d.address in (endpoint, endpoint.partition(":")[0])] for endpoint in rpc]
+    ordered = list(dict.fromkeys(d for each in found for d in each))
+    if not found or not all(found):
+        return tuple(usable)
+    numbered = (replace(d, name=f"RPC{i}") for i, d in enumerate(ordered))
+    return (*numbered, *(d for d in usable if d not in remote))
 
 
 def check(asked: Asked, usable: Sequence[Usable], *, slots: int) -> Checked:
@@ -77,9 +87,11 @@ def check(asked: Asked, usable: Sequence[Usable], *, slots: int) -> Checked:
 
     Raises ConfigurationError for a device that is not there.
     """
-    devices = _chosen(asked, usable)
+    named = _named(asked, usable)
+    devices = _of_mode(asked, named)
     offloaded = min(slots if asked.gpu_layers is None else asked.gpu_layers, slots) if devices else 0
-    given = _split(asked, devices)
+    split = None if asked.split_mode == "none" else asked.split
+    given = _split(split, devices)
     assigned = layers.assign(offloaded, given) if offloaded and any(given) else ()
     counts = layers.counts(assigned, len(devices))
     places = tuple(
@@ -87,8 +99,8 @@ def check(asked: Asked, usable: Sequence[Usable], *, slots: int) -> Checked:
             position=i,
             device=device.name,
             card=device.card,
-            value=asked.split[i] if asked.split and i < len(asked.split) else None,
-            slots=counts[i],
+            value=split[i] if split and i < len(split) else None,
+            slots=offloaded if asked.split_mode == "tensor" else counts[i],
             holds_head=bool(assigned) and assigned[-1] == i,
         )
         for i, device in enumerate(devices)
@@ -97,13 +109,13 @@ def check(asked: Asked, usable: Sequence[Usable], *, slots: int) -> Checked:
         slots=slots,
         places=places,
         cpu_slots=slots - offloaded,
-        warnings=tuple(_warnings(asked, devices, places, slots)),
-        ours=_ours(asked, devices, slots),
+        warnings=tuple(warnings(asked, [d.name for d in named], places, slots)),
+        ours=_ours(asked, named, slots),
     )
 
 
-def _chosen(asked: Asked, usable: Sequence[Usable]) -> list[Usable]:
-    if asked.devices is None:
+def _named(asked: Asked, usable: Sequence[Usable]) -> list[Usable]:
+    if asked.devices is None or asked.devices == ("auto",):
         return list(usable)
     if asked.devices == ("none",):
         return []
@@ -114,53 +126,30 @@ def _chosen(asked: Asked, usable: Sequence[Usable]) -> list[Usable]:
     return [by_name[name.lower()] for name in asked.devices]
 
 
-def _split(asked: Asked, devices: Sequence[Usable]) -> list[float]:
+def _of_mode(asked: Asked, named: Sequence[Usable]) -> list[Usable]:
+    """All of them; with -sm none the one that --main-gpu counts to, or the CPU alone."""
+    if asked.split_mode != "none" or not named:
+        return list(named)
+    main = asked.main_gpu or 0
+    if main >= len(named):
+        raise ConfigurationError(
+            f"--main-gpu {main}: there are {len(named)} devices",
+            hint=f"they count from 0: the last is {len(named) - 1}",
+        )
+    return [] if main < 0 else [named[main]]
+
+
+def _split(split: Sequence[float] | None, devices: Sequence[Usable]) -> list[float]:
     """The values per device; without any, the engine splits by free memory."""
-    given = [*(asked.split or ())][: len(devices)]
+    given = [*(split or ())][: len(devices)]
     given += [0.0] * (len(devices) - len(given))
     return given if any(given) else [float(d.free_bytes or d.total_bytes or 1) for d in devices]
-
-
-def _warnings(asked: Asked, devices: Sequence[Usable], places: Sequence[Place], slots: int) -> Iterator[str]:
-    remote = any(d.name.upper().startswith("RPC") for d in devices)
-    if asked.devices is None and remote:
-        yield "no --device: remote devices come first, whatever --list-devices shows"
-    if asked.split and len(asked.split) != len(devices):
-        yield f"{len(asked.split)} values for {len(devices)} devices: missing ones are 0, surplus ones are ignored"
-    used = [*(asked.split or ())][: len(devices)]
-    offloaded = sum(place.slots for place in places)
-    if any(used) and (intended := _intended(used, offloaded)) != tuple(p.slots for p in places[: len(used)]):
-        wanted, got = (",".join(map(str, counts)) for counts in (intended, (p.slots for p in places)))
-        yield f"-ts {asked.split_text} gives {got} layers, not the {wanted} that its shares come nearest to"
-    if asked.split and not any(used):
-        yield f"-ts {asked.split_text}: all zero, so the engine splits by free memory"
-    if asked.gpu_layers is not None and asked.gpu_layers < slots:
-        kept = "all" if asked.gpu_layers == 0 else f"the first {slots - asked.gpu_layers} of {slots}"
-        yield f"-ngl {asked.gpu_layers}: {kept} layers stay on the head's CPU"
-    if any(used) and 0 in used:
-        yield "a device with value 0 gets no layer and is still initialised: leave it out of --device"
-    if asked.is_bench and asked.split_text and "," in asked.split_text:
-        yield "in llama-bench a comma starts another test: separate devices by /"
-    if asked.split_mode == "row" and remote:
-        yield "-sm row does not work with remote devices: the load will fail"
-    if asked.split_mode == "none" and len(devices) > 1:
-        yield "-sm none uses one device (--main-gpu, else the first) for everything: the split has no effect"
-
-
-def _intended(split: Sequence[float], slots: int) -> tuple[int, ...]:
-    """Whole counts nearest to the shares: the largest remainders get what is left."""
-    exact = [value / sum(split) * slots for value in split]
-    counts = [int(value) for value in exact]
-    by_remainder = sorted(range(len(split)), key=lambda i: counts[i] - exact[i])
-    for i in by_remainder[: slots - sum(counts)]:
-        counts[i] += 1
-    return tuple(counts)
 
 
 def _ours(asked: Asked, devices: Sequence[Usable], slots: int) -> str:
     """Devices by name and whole counts, in proportion to the cards' memory: all that can be said without a plan."""
     sizes = [float(d.total_bytes or d.free_bytes or 0) for d in devices]
-    counts = _intended(sizes if all(sizes) else [1.0] * len(devices), slots)
+    counts = nearest(sizes if all(sizes) else [1.0] * len(devices), slots)
     if not devices:
         return "--device none -ngl 0"
     comma = "/" if asked.is_bench else ","
