@@ -11,6 +11,8 @@ import numpy as np
 from evener.stats.clusters import sums
 from evener.stats.comparisons import DRAWN, flips
 
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestSet:
@@ -35,25 +37,19 @@ def best_set(
     """
     names = sorted(scores, key=lambda name: -float(np.mean(scores[name])))
     totals = {name: np.array(sums(scores[name], clusters)) for name in names}
-    size = len(next(iter(totals.values()))) if names else 0
-    signs = flips(size, seed=seed)
-    p = {name: _p_best(totals[name], [totals[o] for o in names if o != name], signs) for name in names}
+    p = {name: _p_best(totals[name], [totals[o] for o in names if o != name], seed) for name in names}
     kept = tuple(name for name in names if p[name] > 1 - confidence)
     return BestSet(kept=kept, dropped=tuple(n for n in names if n not in kept), p=p)
 
 
-def _p_best(
-    mine: np.ndarray[tuple[int], np.dtype[np.float64]],
-    others: Sequence[np.ndarray[tuple[int], np.dtype[np.float64]]],
-    signs: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-) -> float:
+def _p_best(mine: Vector, others: Sequence[Vector], seed: int) -> float:
     ahead = [other - mine for other in others if np.any(other != mine)]
     if not ahead:
         return 1.0
     gaps = np.stack(ahead, axis=1)
-    norms = np.sqrt((gaps * gaps).sum(axis=0))
-    seen = float((gaps.sum(axis=0) / norms).max()) - 1e-12
-    hits = int(((signs @ gaps / norms).max(axis=1) >= seen).sum())
+    gaps /= np.sqrt((gaps * gaps).sum(axis=0))
+    seen = float(gaps.sum(axis=0).max()) - 1e-6
+    hits = sum(int(((signs @ gaps).max(axis=1) >= seen).sum()) for signs in flips(len(mine), seed=seed))
     return (1 + hits) / (1 + DRAWN)
 
 

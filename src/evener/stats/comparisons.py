@@ -6,7 +6,7 @@ Scores lie between 0 and 1, one per question and model (the mean over its epochs
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +18,7 @@ from evener.stats.intervals import Interval
 Test = Literal["exact McNemar", "sign flips"]
 EXACT_CLUSTERS = 14  # 2^14 sign patterns are all tried; above it they are drawn
 DRAWN = 9_999
+BLOCK = 1_000  # rows of signs at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +85,19 @@ def sign_flips(totals: Sequence[float], *, seed: int = 0) -> float:
     if moved.size <= EXACT_CLUSTERS:
         patterns = (np.arange(2**moved.size)[:, None] >> np.arange(moved.size)) & 1
         return float((np.abs((1 - 2 * patterns) @ moved) >= seen).mean())
-    hits = int((np.abs(flips(moved.size, seed=seed) @ moved) >= seen).sum())
+    hits = sum(int((np.abs(signs @ moved) >= seen).sum()) for signs in flips(moved.size, seed=seed))
     return (1 + hits) / (1 + DRAWN)
 
 
-def flips(size: int, *, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """DRAWN x size signs, the same for the same seed."""
-    return np.random.default_rng(seed).choice((-1.0, 1.0), size=(DRAWN, size))
+Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+
+
+def flips(size: int, *, seed: int) -> Iterator[Matrix]:
+    """DRAWN x size signs in blocks of rows, the same for the same seed."""
+    draw = np.random.default_rng(seed)
+    for start in range(0, DRAWN, BLOCK):
+        rows = min(BLOCK, DRAWN - start)
+        yield np.float32(1) - 2 * draw.integers(0, 2, size=(rows, size)).astype(np.float32)
 
 
 def difference_interval(

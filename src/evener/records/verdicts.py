@@ -1,0 +1,81 @@
+"""What answers prove about candidates: means, pairs, groups, and the set that holds the best. Shares are 0 to 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Word = Literal[
+    "better", "worse", "practically equal", "cannot be separated", "cannot be separated by design", "not comparable"
+]
+Policy = Literal["excluded", "counted wrong"]  # what becomes of an answer that is no evidence about the model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One candidate in one dimension. `mean` is over `n` questions, each the mean of its epochs."""
+
+    candidate: str
+    mean: float | None
+    interval: tuple[float, float] | None
+    n: int
+    clusters: int
+    unscored: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)  # outcome -> answers
+    reasons: dict[str, int] = field(default_factory=dict)  # why unscored -> answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairVerdict:
+    """`first` against `second` on the questions that both have. `word` is about the first.
+
+    `gap` is first - second. `p` is two-sided, `p_holm` corrected over all pairs of the dimension. `needed` is how many
+    questions would find a gap like this one. `flips_with_policy`: the word differs between the two policies.
+    """
+
+    first: str
+    second: str
+    word: Word
+    gap: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    p_holm: float | None
+    test: str | None
+    n: int
+    clusters: int
+    wins: int
+    losses: int
+    needed: int | None = None
+    flips_with_policy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragile:
+    """`flips` of `of` scores, those of `questions`, would bring `second` level with `first`."""
+
+    first: str
+    second: str
+    flips: int
+    of: int
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionVerdict:
+    """Everything that one dimension proves. `best` holds the best candidate at 95 %; `dropped` are ruled out.
+
+    `groups` are neighbours that cannot be told apart. `noise` is the gap of a candidate against itself, where it was
+    asked twice. `sentence` says it all in one line; `design` what the size could prove at best.
+    """
+
+    dimension: str
+    policy: Policy
+    standings: tuple[Standing, ...]  # best first
+    pairs: tuple[PairVerdict, ...]
+    best: tuple[str, ...]
+    dropped: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    fragile: Fragile | None
+    noise: float | None
+    sentence: str
+    design: str
