@@ -1,4 +1,3 @@
-import random
 
 from evener.evals.verdicts import Dimension, verdict
 
