@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from evener.records.events import Progress
 from evener.records.link import Payload
@@ -91,6 +91,35 @@ class Http(Protocol):
 
     async def get(self, url: str, *, within_s: float, headers: Mapping[str, str] | None = None) -> Answer | None:
         """None when nobody listens, the connection breaks, or no answer came within `within_s`."""
+        ...
+
+
+ChatEnding = Literal["complete", "timeout", "unreachable", "cut"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """How one request to a chat endpoint ended. `status` and `body` are the HTTP answer's, None and empty without one.
+
+    "cut" is a connection that broke after the request was sent: nobody knows what the server did with it.
+    `retry_after_s` is what a busy server asked for.
+    """
+
+    ending: ChatEnding
+    seconds: float
+    status: int | None = None
+    body: bytes = b""
+    retry_after_s: float | None = None
+    detail: str | None = None
+
+
+class Chat(Protocol):
+    """A chat endpoint: one question, one whole answer. Never raises for what the network does."""
+
+    async def ask(self, body: Mapping[str, Any], *, within_s: float) -> ChatReply: ...
+
+    async def is_up(self, *, within_s: float) -> bool:
+        """Whether it answers at all, without being asked to generate."""
         ...
 
 

@@ -1,4 +1,3 @@
-
 from evener.evals.verdicts import Dimension, verdict
 
 

@@ -70,6 +70,7 @@ class Score:
     scorer: str  # "tests", "chrF", "judge:<name>"
     value: float | None
     why: str | None = None
+    outcome: Outcome | None = None  # what the scorer found the answer to be, where that is more than the asker saw
     details: dict[str, Any] = field(default_factory=dict)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from evener.stats.clusters import sums
 from evener.stats.comparisons import DRAWN, flips
 
+DRAWN_SLACK = 0.9  # of the error allowed: drawn signs and ties among binary scores take up the rest
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -38,7 +39,7 @@ def best_set(
     names = sorted(scores, key=lambda name: -float(np.mean(scores[name])))
     totals = {name: np.array(sums(scores[name], clusters)) for name in names}
     p = {name: _p_best(totals[name], [totals[o] for o in names if o != name], seed) for name in names}
-    kept = tuple(name for name in names if p[name] > 1 - confidence)
+    kept = tuple(name for name in names if p[name] > (1 - confidence) * DRAWN_SLACK)
     return BestSet(kept=kept, dropped=tuple(n for n in names if n not in kept), p=p)
 
 

@@ -30,8 +30,9 @@ def estimate(
     """The mean of `values` with its cluster-robust standard error and interval; None for no values.
 
     Liang & Zeger's sandwich for a mean with the usual G / (G - 1), Student's t with G - 1 degrees of freedom. A `share`
-    (each value 0 or 1) gets Wilson's interval at the effective size n / deff (Korn & Graubard 1998 with the score
-    interval), since 10 right of 10 are no proof of perfection.
+    (each value 0 or 1) gets the interval of Agresti & Coull (1998) at the effective size n / deff (as Korn & Graubard
+    1998), since 10 right of 10 are no proof of perfection. It contains Wilson's, which covers less than 94 % at some
+    shares, and is hardly wider.
     """
     n = len(values)
     if n == 0:
@@ -43,7 +44,7 @@ def estimate(
     se = math.sqrt(groups / (groups - 1) * sum(total * total for total in totals)) / n
     quantile = student(groups - 1, confidence)
     if share:
-        interval = _score_interval(mean, _effective_size(mean, n, groups, se), quantile)
+        interval = _share_interval(mean, _effective_size(mean, n, groups, se), quantile)
     else:
         interval = (mean - quantile * se, mean + quantile * se)
     return Estimate(mean=mean, n=n, clusters=groups, se=se, interval=interval)
@@ -74,9 +75,8 @@ def _effective_size(mean: float, n: int, groups: int, se: float) -> float:
     return min(n, max(1.0, n * simple / (se * se)))
 
 
-def _score_interval(share: float, size: float, quantile: float) -> Interval:
-    """Wilson's interval with another quantile than the normal one."""
+def _share_interval(share: float, size: float, quantile: float) -> Interval:
     z2 = quantile * quantile
-    middle = (share + z2 / (2 * size)) / (1 + z2 / size)
-    half = quantile / (1 + z2 / size) * math.sqrt(share * (1 - share) / size + z2 / (4 * size * size))
+    middle = (share * size + z2 / 2) / (size + z2)
+    half = quantile * math.sqrt(middle * (1 - middle) / (size + z2))
     return max(0.0, middle - half), min(1.0, middle + half)

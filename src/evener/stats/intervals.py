@@ -20,8 +20,24 @@ def quantile(values: Sequence[float], q: float) -> float | None:
     """
     if not values:
         return None
-    ordered = sorted(values)
-    place = q * (len(ordered) - 1)
+    return _between(sorted(values), q * (len(values) - 1))
+
+
+def quantile_with_endless(values: Sequence[float], endless: int, q: float) -> float | None:
+    """The q-quantile of these values and `endless` more that are greater than any; infinite where it lies among those.
+
+    None for no values at all.
+    """
+    n = len(values) + endless
+    if not n:
+        return None
+    place = q * (n - 1)
+    if math.ceil(place) >= len(values):
+        return math.inf
+    return _between(sorted(values), place)
+
+
+def _between(ordered: Sequence[float], place: float) -> float:
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])

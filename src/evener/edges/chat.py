@@ -1,0 +1,94 @@
+"""One chat endpoint behind the `Chat` port: whole answers over aiohttp. Knows HTTP; knows nothing of what was asked."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from evener.ports import ChatReply
+
+CONNECT_WITHIN_S = 10.0
+MOST_BYTES = 16 << 20
+
+
+@asynccontextmanager
+async def chat(
+    url: str, *, headers: Mapping[str, str] | None = None, path: str = "/v1/chat/completions", up: str = "/v1/models"
+) -> AsyncIterator[AioChat]:
+    """An endpoint at the base `url`. `headers` may hold a secret and are sent to this endpoint only.
+
+    `up` is asked to learn whether it lives; any answer but 5xx says yes.
+    """
+    async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
+        yield AioChat(session, url + path, url + up)
+
+
+class AioChat:
+    """Use `chat(...)`, which closes it."""
+
+    def __init__(self, session: aiohttp.ClientSession, ask_url: str, up_url: str) -> None:
+        self._session = session
+        self._ask_url = ask_url
+        self._up_url = up_url
+
+    async def ask(self, body: Mapping[str, Any], *, within_s: float) -> ChatReply:
+        begun = time.monotonic()
+        timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=CONNECT_WITHIN_S)
+        try:
+            async with self._session.post(
+                self._ask_url, data=_bytes(body), headers=_JSON, timeout=timeout, allow_redirects=False
+            ) as answer:
+                return ChatReply(
+                    ending="complete",
+                    seconds=time.monotonic() - begun,
+                    status=answer.status,
+                    body=await _whole(answer.content),
+                    retry_after_s=_seconds(answer.headers.get("Retry-After")),
+                )
+        except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
+            return ChatReply(ending="unreachable", seconds=time.monotonic() - begun, detail=_why(error))
+        except TimeoutError:
+            took = time.monotonic() - begun
+            return ChatReply(ending="timeout", seconds=took, detail=f"no whole answer within {within_s:g} s")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return ChatReply(ending="cut", seconds=time.monotonic() - begun, detail=_why(error))
+
+    async def is_up(self, *, within_s: float) -> bool:
+        timeout = aiohttp.ClientTimeout(total=within_s)
+        try:
+            async with self._session.get(self._up_url, timeout=timeout, allow_redirects=False) as answer:
+                return answer.status < 500
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return False
+
+
+_JSON = {"Content-Type": "application/json"}
+
+
+def _bytes(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+async def _whole(content: aiohttp.StreamReader) -> bytes:
+    """All of it. Raises ValueError for more than any answer has."""
+    pieces, size = [], 0
+    async for piece in content.iter_any():
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise ValueError(f"an answer of more than {MOST_BYTES >> 20} MiB")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _seconds(text: str | None) -> float | None:
+    """Retry-After in seconds; its other form, a date, is left alone."""
+    return float(text) if text and text.isdecimal() else None
+
+
+def _why(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

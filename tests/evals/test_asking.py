@@ -1,0 +1,141 @@
+import asyncio
+import json
+
+import pytest
+
+from evener.errors import CannotRun, ConfigurationError
+from evener.evals.asking import Manner, ask_all, body, seed_of, wanted
+from evener.ports import ChatReply
+from evener.records.answers import Asked
+from evener.records.questions import Question
+
+MANNER = Manner(parallel=1, back_within_s=0.6)
+
+
+def question(name="q", **more):
+    fields = {"id": name, "cluster": name, "category": "fact", "prompt": f"{name}?", "scoring": "match", "source": "x"}
+    return Question(**(fields | more))
+
+
+def said(text):
+    document = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": text}}]}
+    return ChatReply(ending="complete", seconds=0.1, status=200, body=json.dumps(document).encode())
+
+
+GONE = ChatReply(ending="cut", seconds=0.1, detail="reset")
+
+
+class FakeChat:
+    """Answers from a script, the last line for ever; counts what runs at once. `up` says how often it is still down."""
+
+    def __init__(self, *script, down=0):
+        self.script, self.down = list(script), down
+        self.bodies, self.running, self.most = [], 0, 0
+
+    async def ask(self, body, *, within_s):
+        self.bodies.append(body)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.01)
+        self.running -= 1
+        return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
+    async def is_up(self, *, within_s):
+        self.down -= 1
+        return self.down < 0
+
+
+async def asked(chat, questions, manner=MANNER, **more):
+    kept = []
+    todo = wanted(questions, candidate="c", **more)
+    await ask_all(chat, {q.id: q for q in questions}, todo, manner, keep=kept.append, report=lambda _: None)
+    return kept
+
+
+def test_whole_epochs_come_first():
+    order = [(a.epoch, a.question) for a in wanted([question("a"), question("b")], candidate="c", epochs=2)]
+    assert order == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
+
+
+def test_an_unknown_arm_is_a_mistake():
+    with pytest.raises(ConfigurationError, match="no arm 'jury'"):
+        wanted([], candidate="c", arm="jury")
+
+
+def test_every_epoch_and_sample_has_its_own_seed():
+    seeds = [seed_of(a, Manner(seed=7)) for a in wanted([question()], candidate="c", epochs=3, samples=2)]
+    assert len(set(seeds)) == 6
+
+
+def test_request_carries_context_tools_and_no_cache():
+    asked_for = Asked(question="q", candidate="c")
+    one = question(context="The sky is green.", system="Be brief.", tools=({"type": "function"},))
+    sent = body(one, asked_for, Manner(model="m", thinking=False, extra={"top_p": 0.9}))
+    assert [m["role"] for m in sent["messages"]] == ["system", "user"]
+    assert sent["messages"][1]["content"] == "The sky is green.\n\nq?"
+    assert sent["cache_prompt"] is False
+    assert sent["chat_template_kwargs"] == {"enable_thinking": False}
+    assert (sent["model"], sent["top_p"], sent["tools"]) == ("m", 0.9, [{"type": "function"}])
+
+
+def test_thinking_that_is_left_to_the_model_is_not_asked_for():
+    sent = body(question(), Asked(question="q", candidate="c"), Manner(thinking=None))
+    assert "chat_template_kwargs" not in sent
+
+
+async def test_never_more_at_once_than_slots():
+    chat = FakeChat(said("A"))
+    kept = await asked(chat, [question(str(i)) for i in range(12)], Manner(parallel=3))
+    assert (len(kept), chat.most) == (12, 3)
+
+
+async def test_an_error_of_the_question_is_kept_and_not_asked_again():
+    refused = ChatReply(ending="complete", seconds=0.1, status=400, body=b'{"error": {"message": "too long"}}')
+    chat = FakeChat(said("A"), refused, said("C"))
+    kept = await asked(chat, [question(n) for n in "abc"])
+    assert [a.outcome for a in kept] == ["ok", "http_error", "ok"]
+    assert len(chat.bodies) == 3
+
+
+async def test_a_server_that_comes_back_is_asked_again():
+    chat = FakeChat(GONE, said("A"))
+    (answer,) = await asked(chat, [question()])
+    assert (answer.outcome, answer.attempts, answer.text) == ("ok", 2, "A")
+
+
+async def test_a_question_that_kills_the_server_each_time_is_named_and_left():
+    chat = FakeChat(said("A"), GONE, GONE, GONE, said("B"))
+    kept = await asked(chat, [question(n) for n in "abc"])
+    assert [a.outcome for a in kept] == ["ok", "server_restarted", "ok"]
+
+
+async def test_a_server_that_stays_away_ends_the_asking_and_keeps_what_was_answered():
+    kept, questions = [], [question(n) for n in "ab"]
+    chat = FakeChat(said("A"), GONE, down=10_000)
+    with pytest.raises(CannotRun, match=r"did not come back within 0\.6 s"):
+        await ask_all(
+            chat,
+            {q.id: q for q in questions},
+            wanted(questions, candidate="c"),
+            MANNER,
+            keep=kept.append,
+            report=lambda _: None,
+        )
+    assert [a.asked.question for a in kept] == ["a"]
+
+
+async def test_a_server_that_refuses_everything_is_given_up():
+    refused = ChatReply(ending="complete", seconds=0.1, status=401, body=b"no key")
+    with pytest.raises(CannotRun, match="refuses every question: HTTP 401: no key"):
+        await asked(FakeChat(refused), [question(str(i)) for i in range(50)])
+
+
+async def test_a_busy_server_is_waited_for_as_long_as_it_asks():
+    busy = ChatReply(ending="complete", seconds=0, status=429, retry_after_s=0.05)
+    (answer,) = await asked(FakeChat(busy, said("A")), [question()])
+    assert (answer.outcome, answer.attempts) == ("ok", 2)
+
+
+async def test_thinking_is_observed_whatever_was_asked():
+    (answer,) = await asked(FakeChat(said("<think>hm</think>A")), [question()])
+    assert (answer.thinking_asked, answer.thinking_observed) == (False, True)
