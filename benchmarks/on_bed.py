@@ -69,7 +69,7 @@ class OnBed:
     weights: Weights
     model: str
     engine: Path
-    ports: Mapping[str, int]
+    ports: Mapping[str, Sequence[int]]
 
     async def measured(self) -> OnBed:
         """After `scan --measure` with the model itself and `scan --links`."""
@@ -96,7 +96,7 @@ class OnBed:
             for host in self.rig.record.hosts:
                 argv = llama_flags.worker_argv(
                     f"{self.engine}/{llama_flags.WORKER}",
-                    listen=(str(host.address), self.ports[host.name]),
+                    listen=(str(host.address), self.ports[host.name][0]),
                     devices=["CPU"],
                     threads=1,
                 )
@@ -109,7 +109,7 @@ class OnBed:
     def argv(self, split: Split | None) -> tuple[str, ...]:
         """llama-bench behind the workers; without a split the engine decides."""
         names = [name for name, _ in split] if split else [host.name for host in self.rig.record.hosts]
-        endpoints = [f"{host.address}:{self.ports[name]}" for name in names if (host := self.rig.record.host(name))]
+        endpoints = [f"{host.address}:{self.ports[name][0]}" for name in names if (host := self.rig.record.host(name))]
         placed: tuple[str, ...] = ()
         if split:
             devices = "/".join(f"RPC{i}" for i in range(len(names)))

@@ -50,7 +50,7 @@ class Loopback:
         )  # fmt: skip
 
     async def cluster(self, model):
-        tools = Tools(engines=self.engines, ports={"alpha": free_port(), "beta": free_port()})
+        tools = Tools(engines=self.engines, ports={"alpha": [free_port()], "beta": [free_port()]})
         question = Question(
             rig=self.rig, scan=await self.scan(), weights=open_model(model).weights(), workload=Workload(context=512),
             tools=tools,

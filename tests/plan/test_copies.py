@@ -2,18 +2,22 @@
 
 import pytest
 
-from evener.plan.copies import keep_copies
+from evener.plan.copies import overlap, worth_trying
 
 
 @pytest.mark.parametrize(
-    ("names", "fits", "kept"),
+    ("served", "tried"),
     [
-        (["CUDA0"], True, False),  # nothing to overlap with
-        (["RPC0", "RPC1"], True, False),  # tried: no faster with them
-        (["RPC0", "CUDA0"], True, True),
-        (["RPC0", "CUDA0"], False, False),
-        (["CUDA0", "CUDA1"], True, True),
+        ([True, True], (False,)),  # tried: no faster with them
+        ([True, False], (True, False)),
+        ([False, False], (True, False)),
     ],
 )
-def test_copies_stay_beside_local_cards_where_they_fit(names, fits, kept):
-    assert keep_copies(names, fits=fits) is kept
+def test_copies_are_tried_beside_local_cards_only(served, tried):
+    assert worth_trying(served) == tried
+
+
+def test_without_copies_workers_overlap_and_nobody_counts_on_local_cards():
+    assert overlap([True, True], copies=False)
+    assert not overlap([True, False], copies=False)
+    assert overlap([True, False], copies=True)

@@ -24,7 +24,7 @@ RIG = Rig(
 
 def cluster(rig=RIG, near_ports=None):
     hosts = (seen("alpha", cpu(8 * GIB)), seen("beta", cpu(8 * GIB)))
-    tools = Tools(engines={}, ports={"beta": 50055}, near_ports=near_ports or {"beta": 50059})
+    tools = Tools(engines={}, ports={"beta": [50055]}, near_ports=near_ports or {"beta": 50059})
     question = Question(rig=rig, scan=scan(*hosts), weights=weights(), workload=Workload(context=1024), tools=tools)
     return make_plan(question, layout="cluster").candidate("cluster")
 

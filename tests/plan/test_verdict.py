@@ -64,7 +64,7 @@ def test_the_split_by_memory_is_shown_and_never_taken():
     assert verdict_for([naive], weights(), Workload(), "cluster-by-memory").choice == "cluster-by-memory"
 
 
-def test_one_server_takes_no_replicas_and_says_who_will_run_them():
+def test_one_server_takes_no_replicas_and_says_what_runs_now():
     made = [
         candidate("alpha", speed=rate(20)),
         candidate("replicas", "replicas", hosts=BOTH, speed=rate(40), servers=2),
@@ -72,8 +72,9 @@ def test_one_server_takes_no_replicas_and_says_who_will_run_them():
     crowd = Workload(users=4)
     assert verdict_for(made, weights(), crowd).choice == "replicas"
     assert verdict_for(made, weights(), crowd, one_server=True).choice == "alpha"
-    with pytest.raises(ConfigurationError, match="evener serve will run replicas"):
+    with pytest.raises(ConfigurationError, match="2 servers, and evener up runs one") as caught:
         verdict_for(made, weights(), crowd, "replicas", one_server=True)
+    assert caught.value.hint.startswith("--layout alpha is what it would run now; evener plan --commands has ")
 
 
 def test_the_nearest_layout_on_cards_is_named_with_what_it_lacks():

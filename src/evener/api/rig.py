@@ -114,16 +114,13 @@ class Rig:
         """A door to each host that commands can be run on."""
         return dict(self._shells)
 
-    async def free_ports(self) -> dict[str, int]:
-        """For each host the first port of its range that nobody listens on, for its worker.
+    async def free_ports(self) -> dict[str, list[int]]:
+        """For each host the ports of its range that nobody listens on, for its workers.
 
         A host whose range is full is left out: its first port is then planned, and found taken before a load.
         """
-        free: dict[str, int] = {}
-        for host in self.record.hosts:
-            if ports := await self.ports_free_on(host):
-                free[host.name] = ports[0]
-        return free
+        free = {host.name: await self.ports_free_on(host) for host in self.record.hosts}
+        return {name: ports for name, ports in free.items() if ports}
 
     async def tunnel_ports(self) -> dict[str, int]:
         """For each host behind a tunnel a free port on this machine's loopback, from the end of the head's range.

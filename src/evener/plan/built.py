@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from evener.plan import memory
+from evener.plan import copies, ram, reach
 from evener.plan.commands import bench_command, commands
 from evener.plan.placing import Chain, Placed, context_held, needed, placed, shortage, stages
 from evener.plan.question import Question
@@ -15,7 +14,6 @@ from evener.plan.runs import Load
 from evener.plan.seats import Used, names_at_head, speed_of
 from evener.plan.speed import predict
 from evener.plan.speed_stage import Stage
-from evener.plan.speed_values import largest, total
 from evener.plan.words import gib
 from evener.records.card import Card, Scan
 from evener.records.plan import Candidate, CandidateKind, DevicePlan, Predicted
@@ -27,7 +25,7 @@ def built(name: str, kind: CandidateKind, chain: Chain, load: Load, question: Qu
     if done is not None:
         return built_as(name, kind, chain, done, question)
     short = shortage(chain, load)
-    return _refused(name, kind, chain.hosts, short_bytes=short.bytes, why=_why(chain, load))
+    return refused(name, kind, chain.hosts, short_bytes=short.bytes, why=_why(chain, load))
 
 
 def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, question: Question) -> Candidate:
@@ -36,14 +34,14 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
     most, worst = max(over, key=lambda pair: pair[0])
     if most > 0:
         why = f"{worst.name} ({worst.card.name}) would be {gib(most)} over"
-        return _refused(name, kind, chain.hosts, short_bytes=most, why=why)
+        return refused(name, kind, chain.hosts, short_bytes=most, why=why)
     held = {seat.host.name for seat, _ in done.parts} | {chain.head}
     hosts = tuple(host.name for host in question.rig.hosts if host.name in held)
-    host_bytes = {host: _ram_bytes(host, chain, done) for host in hosts}
+    host_bytes = {host: ram.ram_bytes(host, chain, done) for host in hosts}
     devices = tuple(_devices(chain, done, question.scan))
-    short_bytes, why_not = _short_of_ram(host_bytes, devices, question.scan)
-    if why_not := why_not or _no_copy(chain.head, question):
-        return replace(_refused(name, kind, hosts, short_bytes=short_bytes, why=why_not), host_bytes=host_bytes)
+    short_bytes, why_not = ram.short_of_ram(host_bytes, devices, question.scan)
+    if why_not := why_not or reach.why_not(chain.head, done, question):
+        return replace(refused(name, kind, hosts, short_bytes=short_bytes, why=why_not), host_bytes=host_bytes)
     used = [
         Used(seat=seat, slots=b - a, compute_bytes=done.load.compute_bytes(a, b), overhead_bytes=seat.overhead_bytes)
         for seat, a, b in done.runs()
@@ -53,6 +51,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         used, done.load.weights, done.load.workload, head=host, serve=question.rig.serve, tools=question.tools,
         routes={one.name: route(host, one, question.rig, question.scan) for one in question.rig.hosts},
         experts_in_ram=done.load.experts_in_ram, begin=done.load.begin, copies=done.load.copies,
+        is_first=host == question.rig.head,
     )  # fmt: skip
     return Candidate(
         name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices, host_bytes=host_bytes,
@@ -60,7 +59,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         predicted=_predicted(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
         marginal=not done.load.spare,
         longest_context=context_held(done) if done.load.workload.aim == "context" else None,
-        warnings=tuple(_checkpoints(chain.head, done.load, host_bytes, devices, question.scan)),
+        warnings=tuple(ram.checkpoint_warnings(chain.head, done.load, host_bytes, devices, question.scan)),
     )  # fmt: skip
 
 
@@ -75,7 +74,7 @@ def built_experts_in_ram(chain: Chain, load: Load, question: Question) -> Candid
         everything = replace(load, experts_in_ram=blocks[-1] + 1, copies=False)
         short = shortage(chain, everything)
         why = f"even with all experts in RAM, {_why(chain, everything)}"
-        return _refused(name, "experts-in-ram", (chain.head,), short_bytes=short.bytes, why=why)
+        return refused(name, "experts-in-ram", (chain.head,), short_bytes=short.bytes, why=why)
     return built_as(name, "experts-in-ram", chain, done, question)
 
 
@@ -100,7 +99,7 @@ def _least(low: int, high: int, found: Callable[[int], Placed | None]) -> Placed
     return best
 
 
-def _refused(
+def refused(
     name: str, kind: CandidateKind, hosts: Sequence[str], *, short_bytes: int, why: str
 ) -> Candidate:  # fmt: skip
     return Candidate(
@@ -121,59 +120,6 @@ def _why(chain: Chain, load: Load) -> str:
     if len(seats) == 1:
         return f"{sentence}: {gib(short.bytes)} short"
     return f"{sentence}: with the others full, {short.seat.name} ({short.seat.card.name}) is {gib(short.bytes)} over"
-
-
-# ---- RAM
-
-
-def _ram_bytes(host: str, chain: Chain, done: Placed) -> int:
-    weights, workload = done.load.weights, done.load.workload
-    if host != chain.head:
-        return memory.worker_host_bytes(weights)
-    experts = sum(done.load.expert_bytes[: done.load.experts_in_ram])
-    return experts + memory.host_bytes(weights, workload, devices=len(done.parts), copies=done.load.copies)
-
-
-def _short_of_ram(host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan) -> tuple[int, str | None]:
-    for name in host_bytes:
-        needed_bytes, available = _ram(name, host_bytes, devices, scan)
-        if available is not None and needed_bytes > available:
-            why = f"{name} needs {gib(needed_bytes)} of RAM beside its cards and has {gib(available)} available"
-            return needed_bytes - available, why
-    return 0, None
-
-
-def _ram(
-    name: str, host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan
-) -> tuple[int, int | None]:  # fmt: skip
-    """What a host needs beside its cards, and what is available there."""
-    seen = scan.host(name)
-    on_cpu = sum(d.total_bytes for d in devices if d.host == name and d.position < 0)
-    return host_bytes[name] + on_cpu, seen.memory_available_bytes if seen else None
-
-
-def _checkpoints(
-    head: str, load: Load, host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan
-) -> Iterator[str]:
-    """Where long conversations would outgrow the head's RAM: how many checkpoints a slot may keep."""
-    most = memory.checkpoint_bytes(load.weights, load.workload)
-    needed_bytes, available = _ram(head, host_bytes, devices, scan)
-    if not most or available is None or needed_bytes + most <= available:
-        return
-    left = available - needed_bytes
-    kept = left * memory.checkpoints(load.workload) // most
-    yield (
-        f"full contexts may take {gib(most)} of RAM for checkpoints and {gib(left)} are left on {head}; "
-        f"-ctxcp {kept} keeps fewer"
-    )
-
-
-def _no_copy(host: str, question: Question) -> str | None:
-    """Why llama-server cannot be started on a far host: workers get the model over the cable, a server reads it."""
-    if question.tools.models.get(host, "") is not None:
-        return None
-    model = shlex.quote(question.weights.paths[0])
-    return f"{host} has no copy of the model; evener models push {model} {host} brings it there"
 
 
 # ---- devices
@@ -221,7 +167,9 @@ def _predicted(chain: Chain, done: Placed, question: Question) -> Predicted | No
     """None where the speed of a device is not known."""
     load = done.load
     passed = [*_in_ram(chain, load, question), *stages(chain, done)]
-    build = load.build if load.copies else replace(load.build, prompts_overlap=False)
+    served = [seat.host.name in chain.served for seat, _ in done.parts]
+    overlap = load.build.prompts_overlap and copies.overlap(served, copies=load.copies)
+    build = replace(load.build, prompts_overlap=overlap)
     found = predict(passed, load.weights, load.workload, depth=load.depth, build=build)
     return None if found.decode_tokens_per_s is None else found
 
@@ -234,69 +182,3 @@ def _in_ram(chain: Chain, load: Load, question: Question) -> Iterator[Stage]:
         yield Stage(host=chain.head, card="CPU", speed=speed, start=0, count=load.begin)
     if load.experts_in_ram:
         yield Stage(host=chain.head, card="CPU", speed=speed, start=0, count=load.experts_in_ram, part="experts")
-
-
-# ---- replicas
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
-    """One replica: the chain of its host, and how its host does alone with all users."""
-
-    chain: Chain
-    alone: Candidate
-
-
-def built_replicas(copies: Sequence[Copy], load: Load, question: Question) -> Candidate:
-    """The model once on each host, users divided by what each host is predicted to do, else evenly."""
-    shares = _divided(load.workload.users, [_rate(copy.alone) for copy in copies])
-    each = []
-    for copy, users in zip(copies, shares, strict=True):
-        own = replace(load, workload=replace(load.workload, users=users, objective=load.workload.aim))
-        each.append(built(copy.chain.head, "host", copy.chain, own, question))
-    hosts = tuple(host for one in each for host in one.hosts)
-    if failed := next((one for one in each if not one.fits), None):
-        why = failed.why_not or ""
-        return _refused("replicas", "replicas", hosts, short_bytes=failed.short_bytes, why=f"{failed.name}: {why}")
-    held = [one.longest_context for one in each]
-    return Candidate(
-        name="replicas", kind="replicas", hosts=hosts, fits=True, short_bytes=0,
-        devices=tuple(device for one in each for device in one.devices),
-        host_bytes={host: size for one in each for host, size in one.host_bytes.items()},
-        servers=tuple(server for one in each for server in one.servers),
-        workers=(), predicted=_together([one.predicted for one in each]),
-        bench=tuple(command for one in each for command in one.bench),
-        marginal=any(one.marginal for one in each),
-        longest_context=None if None in held else min(n for n in held if n is not None),
-        warnings=tuple(line for one in each for line in one.warnings),
-    )  # fmt: skip
-
-
-def _rate(candidate: Candidate) -> float | None:
-    rate = candidate.predicted.users_tokens_per_s if candidate.predicted else None
-    return rate.value if rate else None
-
-
-def _divided(users: int, rates: Sequence[float | None]) -> list[int]:
-    """Users in proportion to the rates, everybody at least one; the remainder goes to the fastest."""
-    known = [rate for rate in rates if rate is not None]
-    weights = known if len(known) == len(rates) else [1.0] * len(rates)
-    shares = [max(1, int(users * weight / sum(weights))) for weight in weights]
-    fastest = max(range(len(weights)), key=lambda i: weights[i])
-    shares[fastest] += users - sum(shares)
-    return shares
-
-
-def _together(each: Sequence[Predicted | None]) -> Predicted | None:
-    """All users of all replicas; one user's tokens and prompts are those of the fastest."""
-    known = [one for one in each if one is not None and one.decode_tokens_per_s is not None]
-    if len(known) < len(each):
-        return None
-    rates = [one.users_tokens_per_s for one in known if one.users_tokens_per_s is not None]
-    loads = [one.load_s for one in known if one.load_s is not None]
-    fastest = max(known, key=lambda one: one.decode_tokens_per_s.value if one.decode_tokens_per_s else 0.0)
-    return replace(
-        fastest,
-        users_tokens_per_s=total(rates) if len(rates) == len(each) else None,
-        load_s=largest(*loads) if len(loads) == len(each) else None,
-    )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from evener.plan.built import Copy, built, built_as, built_experts_in_ram, built_partial, built_replicas
-from evener.plan.chains import chains_of
+from evener.plan.built import built, built_as, built_experts_in_ram, built_partial
+from evener.plan.chains import Chains, chains_of
 from evener.plan.placing import Chain, by_memory
 from evener.plan.question import Question
+from evener.plan.replicas import Copy, built_replicas
 from evener.plan.runs import Load
 from evener.plan.second_machine import benefits
-from evener.plan.verdict import BY_MEMORY, verdict_for
+from evener.plan.verdict import BY_MEMORY, CLUSTER, PER_CARD, figure, verdict_for
 from evener.plan.ways_out import ways_out
 from evener.records.plan import Candidate, ModelSummary, Plan, Verdict
 from evener.records.weights import Weights
@@ -24,9 +25,10 @@ SHORT_OF_CARDS = ("none", "experts-in-ram", "partial-offload")
 def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) -> Plan:
     """All candidates and the verdict for `layout`.
 
-    Each card, each host, experts in RAM or some layers there, replicas, and the cluster. `layout` is "auto", a host's
-    name, "cluster", or any candidate's name. Raises NameUnknown for any other, and ModelError where the model's cache
-    is not known. Without `advice` neither what the second machine buys nor the ways out are looked for.
+    Each card, each host, experts in RAM or some layers there, replicas, and the clusters. `layout` is "auto", a host's
+    name, "cluster", "cluster-on-HOST", or any candidate's name. Without `advice` neither what the second machine buys
+    nor the ways out are looked for. Raises NameUnknown for any other layout, and ModelError where the model's cache is
+    not known.
     """
     candidates = tuple(_candidates(question))
     return Plan(
@@ -83,11 +85,28 @@ def _candidates(question: Question) -> Iterator[Candidate]:
     copies = [one for one in _on_machines_of_their_own(alone, question) if one.alone.fits]
     if len(copies) > 1 and question.workload.users >= len(copies):
         yield built_replicas(copies, load, question)
-    if chains.cluster is not None:
-        cluster = built("cluster", "cluster", chains.cluster, load, question)
-        yield cluster
-        if cluster.predicted is not None:
-            yield built_as(BY_MEMORY, "cluster", chains.cluster, by_memory(chains.cluster, load), question)
+    yield from _clusters(chains, load, question)
+
+
+def _clusters(chains: Chains, load: Load, question: Question) -> Iterator[Candidate]:
+    """With llama-server on the first host, and on each other one; with a worker per card where that is faster."""
+    made: dict[str, Candidate] = {}
+    for name, chain in chains.clusters.items():
+        made[name] = built(name, "cluster", chain, load, question)
+        if _is_worth_a_row(name, made):
+            yield made[name]
+    first = made.get(CLUSTER)
+    if first is not None and chains.cluster is not None and first.predicted is not None:
+        yield built_as(BY_MEMORY, "cluster", chains.cluster, by_memory(chains.cluster, load), question)
+
+
+def _is_worth_a_row(name: str, made: Mapping[str, Candidate]) -> bool:
+    """Where all cards together are too few, no other head helps; and more workers have to be predicted faster."""
+    one, first = made[name], made[CLUSTER]
+    if name.endswith(PER_CARD):
+        mine, plain = (figure(c, "prompt") for c in (one, made[name.removesuffix(PER_CARD)]))
+        return mine is not None and (plain is None or mine.value > plain.value)
+    return one is first or one.fits or first.fits or not one.short_bytes
 
 
 def _partly_in_ram(chain: Chain, load: Load, question: Question) -> Iterator[Candidate]:

@@ -1,42 +1,93 @@
-"""Which seats a server may use together: each host's, and the whole rig's. Pure."""
+"""Which seats a server may use together: each host's, and all of the rig with llama-server on one of its hosts. Pure.
+
+The engine runs where llama-server does: its host's cards cost no link, all others are behind workers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from evener.plan.placing import Chain
 from evener.plan.question import Question
 from evener.plan.routes import route
-from evener.plan.seats import seats_of
+from evener.plan.seats import Seat, seats_of
+from evener.plan.verdict import CLUSTER, ON_ANOTHER, PER_CARD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
-    """`hosts` are those where llama-server can be started; `cluster` is None where nothing can be joined.
+    """`hosts` are those where llama-server can be started. `clusters` are by their names, that with the first host as
+    head before the others; empty where nothing can be joined.
 
     `card` names the one card that they are cut down to.
     """
 
     hosts: tuple[Chain, ...]
-    cluster: Chain | None
+    clusters: Mapping[str, Chain] = field(default_factory=dict)
     card: str | None = None
+
+    @property
+    def cluster(self) -> Chain | None:
+        return next(iter(self.clusters.values()), None)
 
 
 def chains_of(question: Question) -> Chains:
-    """The seats of each host, and of all together: the head's cards last, so that logits do not cross the link
-    unless the search knows better."""
-    rig, scan = question.rig, question.scan
-    every = {host.name: seats_of(host, scan, question.measured) for host in rig.hosts}
+    """The seats of each host, and of all together."""
+    every = {host.name: seats_of(host, question.scan, question.measured) for host in question.rig.hosts}
     seats = {name: mine for name, mine in every.items() if mine}
     hosts = tuple(Chain(seats=tuple(mine), head=name, links={}) for name, mine in seats.items() if not mine[0].endpoint)
-    head = next(iter(seats), None)
-    if len(seats) < 2 or head is None or seats[head][0].endpoint:
-        return Chains(hosts=hosts, cluster=None)
-    ordered = [*list(seats)[1:], head]
+    return Chains(hosts=hosts, clusters=dict(_clusters(question, seats)))
+
+
+def _clusters(question: Question, seats: Mapping[str, list[Seat]]) -> Iterator[tuple[str, Chain]]:
+    first = next(iter(seats), None)
+    if len(seats) < 2 or first is None or seats[first][0].endpoint:
+        return
+    for head in _heads(question, seats):
+        name = CLUSTER if head == first else f"{ON_ANOTHER}{head}"
+        whole = _cluster(question, seats, head)
+        yield name, whole
+        if question.workload.aim == "prompt" and (split := _per_card(question, whole)) is not None:
+            yield f"{name}{PER_CARD}", split
+
+
+def _heads(question: Question, seats: Mapping[str, list[Seat]]) -> list[str]:
+    """Hosts that may run llama-server, of each machine the first."""
+    machines: dict[str, str] = {}
+    for name, mine in seats.items():
+        if not mine[0].endpoint:
+            seen = question.scan.host(name)
+            machines.setdefault((seen.machine_id if seen else None) or name, name)
+    return list(machines.values())
+
+
+def _cluster(question: Question, seats: Mapping[str, list[Seat]], head: str) -> Chain:
+    """All seats, the head's last, so that logits do not cross the link unless the search knows better."""
+    rig, scan = question.rig, question.scan
     by_name = {host.name: host for host in rig.hosts}
-    cluster = Chain(
-        seats=tuple(seat for name in ordered for seat in seats[name]),
+    return Chain(
+        seats=tuple(seat for name in (*(n for n in seats if n != head), head) for seat in seats[name]),
         head=head,
         links={name: route(by_name[head], by_name[name], rig, scan).speed for name in seats},
     )
-    return Chains(hosts=hosts, cluster=cluster)
+
+
+def _per_card(question: Question, chain: Chain) -> Chain | None:
+    """The chain with a worker for each card of every host that has several; None where no host has.
+
+    Only prompts gain: workers do different micro-batches at one time and cards of one worker do not, but between two
+    workers of a host every activation goes through the head (engine-facts F.5). A tunnel leads to one worker.
+    """
+    head = question.rig.host(chain.head)
+    several = {
+        host.name
+        for host in question.rig.hosts
+        if head is not None
+        and host.name != chain.head
+        and sum(seat.host.name == host.name and not seat.endpoint for seat in chain.seats) > 1
+        and route(head, host, question.rig, question.scan).ssh is None
+    }
+    if not several:
+        return None
+    return replace(chain, seats=tuple(replace(s, own_worker=s.host.name in several) for s in chain.seats))

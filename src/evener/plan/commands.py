@@ -1,4 +1,4 @@
-"""The command lines of a candidate: one worker per served host, one server. Pure."""
+"""The command lines of a candidate: a worker per served host, or per card there, and one server. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tools:
     """What command lines need beside the plan itself. A host missing from `engines` gets bare program names."""
 
     engines: Mapping[str, str]  # host -> folder of its binaries
-    ports: Mapping[str, int]  # host -> the port its worker will take
+    ports: Mapping[str, Sequence[int]]  # host -> ports that its workers may take, in order
     models: Mapping[str, str | None] = field(default_factory=dict)  # far host -> its copy of the model, or None
     near_ports: Mapping[str, int] = field(default_factory=dict)  # far host -> where its tunnel begins on the head
 
@@ -45,8 +45,9 @@ def commands(
     experts_in_ram: int = 0,
     begin: int = 0,
     copies: bool = True,
+    is_first: bool = True,
 ) -> Written:
-    """Workers, tunnels, and the server on `head`, which may hold no layer itself.
+    """Workers, tunnels, and the server on `head`, which may hold no layer itself, and need not be the rig's first host.
 
     `routes` says where each host's worker listens, or that it is reached through ssh: then it listens on its own
     loopback. Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts
@@ -54,17 +55,16 @@ def commands(
     """
     seats = [u.seat for u in used]
     served = [s for s in seats if s.host.name in served_hosts(seats, head.name)]
-    ours = dict.fromkeys(s.host.name for s in served if s.endpoint is None)
-    workers = {name: _worker([s for s in seats if s.host.name == name], tools, routes[name]) for name in ours}
-    tunnels = tuple(_tunnel(head, ssh, worker) for name, worker in workers.items() if (ssh := routes[name].ssh))
+    workers = _workers([s for s in served if s.endpoint is None], tools, routes)
+    tunnels = tuple(_tunnel(head, ssh, worker) for worker in workers.values() if (ssh := routes[worker.host].ssh))
     its_seats = [s for s in seats if s.host.name == head.name]
-    address = _address(head, serve)
+    address = _address(head, serve, is_first=is_first)
     alone_on_cpu = its_seats == seats and seats[0].card.kind == "cpu"
     argv = flags.server_argv(
         _program(flags.SERVER, head.name, tools),
         tools.models.get(head.name) or weights.paths[0],
         workload=workload,
-        rpc=list(dict.fromkeys(s.endpoint or workers[s.host.name].reached_at for s in served)),
+        rpc=list(dict.fromkeys(s.endpoint or workers[s.worker].reached_at for s in served)),
         devices=[] if alone_on_cpu else names_at_head(seats, head.name),
         counts=[u.slots for u in used],
         threads=next((s.threads for s in its_seats), None),
@@ -92,14 +92,32 @@ def bench_command(server: Command, workload: Workload) -> Command:
     return replace(server, argv=flags.bench_argv(program, server.argv, workload=workload), listen="")
 
 
-def _address(host: Host, serve: Serve) -> str:
+def _address(host: Host, serve: Serve, *, is_first: bool) -> str:
     """Where a server on `host` listens. The team's address is the first host's; a far one has only its own."""
-    return host.address or serve.host if host.connection == "ssh" else serve.host
+    far = host.connection == "ssh" or (host.connection == "stated" and not is_first)
+    return host.address or serve.host if far else serve.host
 
 
-def _worker(seats: Sequence[Seat], tools: Tools, way: Route) -> Command:
+def _workers(served: Sequence[Seat], tools: Tools, routes: Mapping[str, Route]) -> dict[str, Command]:
+    """The command of each worker, in the order in which their first seats come."""
+    seats: dict[str, list[Seat]] = {}
+    for seat in served:
+        seats.setdefault(seat.worker, []).append(seat)
+    found: dict[str, Command] = {}
+    for worker, its in seats.items():
+        host = its[0].host
+        taken = sum(command.host == host.name for command in found.values())
+        found[worker] = _worker(its, tools, routes[host.name], port=ports_of(host, tools)[taken])
+    return found
+
+
+def ports_of(host: Host, tools: Tools) -> Sequence[int]:
+    """The ports that workers of a host may take, in order; its whole range where nobody has looked."""
+    return tools.ports.get(host.name) or range(host.ports[0], host.ports[1] + 1)
+
+
+def _worker(seats: Sequence[Seat], tools: Tools, way: Route, *, port: int) -> Command:
     host = seats[0].host
-    port = tools.ports.get(host.name, host.ports[0])
     listen = (way.address or LOOPBACK, port)
     near = f"{LOOPBACK}:{tools.near_ports.get(host.name, port)}" if way.ssh else None
     argv = flags.worker_argv(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 
-from evener.plan import layers, memory
+from evener.plan import copies, layers, memory
 from evener.plan.runs import Load
 from evener.plan.search import Block, Cut, Device, Floats, least_overlap, least_sum
 from evener.plan.seats import Seat, names_at_head, served_hosts
@@ -25,7 +26,7 @@ LONGEST_CONTEXT = 1 << 20
 SPARE = 0.05  # of each card: what estimates of compute buffers and drivers may miss
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Chain:
     """Seats that one server may use, in the order in which a plan without speeds uses them: the head's own last.
 
@@ -42,7 +43,17 @@ class Chain:
 
     def link(self, seat: Seat) -> LinkSpeed | None:
         """None for a device of the head's own."""
-        return self.links[seat.host.name] if seat.host.name in served_hosts(self.seats, self.head) else None
+        return self.links[seat.host.name] if seat.host.name in self.served else None
+
+    @cached_property
+    def served(self) -> frozenset[str]:
+        """Hosts whose cards are behind workers."""
+        return frozenset(served_hosts(self.seats, self.head))
+
+    @property
+    def behind_workers(self) -> tuple[bool, ...]:
+        """Of each seat whether a worker serves it."""
+        return tuple(seat.host.name in self.served for seat in self.seats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +84,15 @@ def needed(load: Load, seat: Seat, start: int, stop: int) -> int:
 def placed(chain: Chain, load: Load) -> Placed | None:
     """The best cut for the workload's aim that leaves some of each card free, else the best that fits at all.
 
-    Pipeline copies are given up where it fits only so. None when nothing fits.
+    Pipeline copies are given up where it fits only so, or where they bring nothing. None when nothing fits.
     """
-    tries = [replace(load, spare=SPARE, copies=copies) for copies in (True, False) if load.copies or not copies]
+    kept = [one for one in copies.worth_trying(chain.behind_workers) if load.copies or not one]
+    tries = [replace(load, spare=SPARE, copies=one) for one in kept]
     tries += [replace(one, spare=0.0) for one in tries]
-    return next((done for one in tries if (done := best_cut(chain, one)) is not None), None)
+    done = next((done for one in tries if (done := best_cut(chain, one)) is not None), None)
+    if done is None or any(seat.host.name not in chain.served for seat, _ in done.parts):
+        return done
+    return replace(done, load=replace(done.load, copies=False))
 
 
 def stages(chain: Chain, done: Placed) -> list[Stage]:
@@ -146,10 +161,11 @@ def best_cut(chain: Chain, load: Load) -> Placed | None:
 def _fastest(chain: Chain, load: Load, objective: Objective) -> Placed | None:
     blocks = _blocks(chain, load, objective)
     if blocks is None:
-        return _filled(chain, load)
+        cards = _without_unknown_cpus(chain)
+        return (_fastest(cards, load, objective) if cards else None) or _filled(chain, load)
     found: Cut | None = None
     for at_least in (min(2, len(chain.hosts)), 1):
-        if objective == "prompt" and load.copies:
+        if objective == "prompt" and copies.overlap(chain.behind_workers, copies=load.copies):
             found = least_overlap(blocks, load.slots, batches=load.batches, begin=load.begin, at_least=at_least)
         else:
             found = least_sum(blocks, load.slots, begin=load.begin, at_least=at_least)
@@ -178,6 +194,12 @@ def _blocks(chain: Chain, load: Load, objective: Objective) -> list[Block] | Non
             devices.append(Device(number=number, kind=kind, first=matrices[0], later=matrices[1]))
         blocks.append(Block(devices=tuple(devices), leaving=load.leaving_seconds(objective, link)))
     return blocks
+
+
+def _without_unknown_cpus(chain: Chain) -> Chain | None:
+    """The chain without CPUs that nobody measured; None where there are none, or nothing else is."""
+    kept = tuple(seat for seat in chain.seats if seat.card.kind != "cpu" or seat.speed is not None)
+    return replace(chain, seats=kept) if 0 < len(kept) < len(chain.seats) else None
 
 
 def _matrices(load: Load, seat: Seat, objective: Objective, link: LinkSpeed | None) -> tuple[Floats, Floats] | None:

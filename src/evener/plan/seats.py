@@ -20,7 +20,8 @@ class Seat:
     """A card that may take slots, on the host that owns it. `threads` is for a CPU card only.
 
     A card behind somebody else's worker has an `endpoint`; `of_endpoint` is how many devices that worker has, since
-    the head numbers them all, used or not. `speed` is None for a card that nobody measured or specified.
+    the head numbers them all, used or not. `speed` is None for a card that nobody measured or specified. A card with
+    its `own_worker` shares none with the other cards of its host.
     """
 
     host: Host
@@ -29,6 +30,7 @@ class Seat:
     threads: int | None = None
     of_endpoint: int = 1
     speed: DeviceSpeed | None = None
+    own_worker: bool = False
 
     @property
     def name(self) -> str:
@@ -46,7 +48,7 @@ class Seat:
     @property
     def worker(self) -> str:
         """The worker that serves it, where one does."""
-        return self.endpoint or self.host.name
+        return self.endpoint or (self.name if self.own_worker else self.host.name)
 
     @property
     def endpoint(self) -> str | None:

@@ -144,7 +144,7 @@ def _bigger(question: Question, chains: Chains) -> Iterator[Benefit]:
 
 
 def _speed(candidates: Sequence[Candidate], alone: Candidate, aim: Objective) -> Iterator[Benefit]:
-    cluster = next((c for c in candidates if c.name == "cluster" and c.fits and len(c.hosts) > 1), None)
+    cluster = best_of([c for c in candidates if c.kind == "cluster" and len(c.hosts) > 1], aim)
     mine, theirs = figure(alone, aim), figure(cluster, aim) if cluster else None
     if cluster is None or mine is None or theirs is None:
         return

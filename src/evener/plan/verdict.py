@@ -2,13 +2,15 @@
 
 Where every layout on cards has a predicted speed the fastest wins. Of those that are too close to call (one's likely
 speed lies within the other's interval) it is the one that leaves some of each card free, then the one with the fewest
-machines. For the longest context only those that hold the longest are compared. Else a rule decides: single machines
-first, then the cluster, then what leaves a part in RAM.
+machines, with llama-server on the rig's first host and one worker per host. For the longest context only those that
+hold the longest are compared. Else a rule decides: single machines first, then the cluster, then what leaves a part in
+RAM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from evener.errors import ConfigurationError, NameUnknown
 from evener.plan.routes import UNSTATED
@@ -16,6 +18,9 @@ from evener.plan.words import gib, rate
 from evener.records.plan import Candidate, Objective, Value, Verdict, Workload
 from evener.records.weights import Weights
 
+CLUSTER = "cluster"  # the rig's first host is the head
+ON_ANOTHER = "cluster-on-"  # and the head's name
+PER_CARD = "-per-card"  # behind the name of a cluster: a worker for each card
 BY_MEMORY = "cluster-by-memory"  # what a user would write: shown, never taken
 MARGINAL = "; marginal: with 5 % of each card kept free it would not"
 _RULE = ("card", "host", "cluster", "experts-in-ram", "partial-offload")
@@ -46,7 +51,12 @@ def verdict_for(
         known = ", ".join(["auto", *(c.name for c in candidates)])
         raise NameUnknown(f"--layout {layout}: no such layout", hint=f"one of: {known}")
     if one_server and asked.fits and not asked.one_server:
-        raise ConfigurationError(f"--layout {layout}: evener serve will run {layout}", hint="evener up runs one server")
+        alone = best_of(candidates, workload.aim, one_server=True)
+        now = f"--layout {alone.name} is what it would run now; " if alone else ""
+        raise ConfigurationError(
+            f"--layout {layout}: {len(asked.servers)} servers, and evener up runs one",
+            hint=f"{now}evener plan --commands has a command line for each server",
+        )
     return Verdict(
         choice=asked.name if asked.fits else None,
         kind=asked.kind if asked.fits else "none",
@@ -93,11 +103,19 @@ def _alike(kind: str) -> tuple[str, ...]:
 
 
 def _fastest(known: Sequence[Candidate], aim: Objective) -> Candidate:
-    """Of those too close to the fastest what is not marginal, the fewest machines, the fastest, the fewest devices."""
+    """Of those too close to the fastest what is not marginal, the simplest, the fastest, the fewest devices."""
     figures = [(candidate, value) for candidate in known if (value := figure(candidate, aim)) is not None]
     top = max((value for _, value in figures), key=lambda v: v.value)
     close = [(c, v) for c, v in figures if v.value >= top.value or too_close(v, top)]
-    return min(close, key=lambda pair: (pair[0].marginal, len(pair[0].hosts), -pair[1].value, len(pair[0].devices)))[0]
+    return min(
+        close,
+        key=lambda pair: (pair[0].marginal, *_parts(pair[0]), -pair[1].value, len(pair[0].devices)),
+    )[0]
+
+
+def _parts(candidate: Candidate) -> tuple[int, bool, bool]:
+    """What somebody would have to look after, from the usual to the unusual."""
+    return len(candidate.hosts), candidate.name.startswith(ON_ANOTHER), candidate.name.endswith(PER_CARD)
 
 
 def _sentence(chosen: Candidate, weights: Weights, aim: Objective) -> str:
@@ -111,7 +129,7 @@ def _fits(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     speed += _beside(chosen, aim)
     if chosen.kind == "cluster":
         cards = ", ".join(f"{d.layers} layers on {d.host}/{d.card_name}" for d in chosen.devices)
-        return f"{weights.name} needs {held}: {cards}{speed}"
+        return f"{weights.name} needs {held}: {cards}{_not_as_usual(chosen)}{speed}"
     if chosen.kind == "replicas":
         return f"{weights.name} on each of {' and '.join(chosen.hosts)}, users divided{speed}; no network in the way"
     if chosen.kind == "experts-in-ram":
@@ -123,6 +141,13 @@ def _fits(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     return f"{weights.name} needs {held} and fits on {chosen.name} alone{speed}; no network in the way"
 
 
+def _not_as_usual(cluster: Candidate) -> str:
+    """Where llama-server runs, if not on the rig's first host; which hosts run several workers."""
+    several = [host for host, count in Counter(worker.host for worker in cluster.workers).items() if count > 1]
+    head = f"; llama-server on {cluster.servers[0].host}" if cluster.name.startswith(ON_ANOTHER) else ""
+    return head + (f"; a worker for each card on {' and '.join(several)}" if several else "")
+
+
 def _speed(candidate: Candidate, aim: Objective) -> str:
     value = figure(candidate, aim)
     whose = {"crowd": "all users together ", "prompt": "prompts at "}.get(aim, "")
@@ -130,24 +155,49 @@ def _speed(candidate: Candidate, aim: Objective) -> str:
 
 
 def _against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
-    """How the best of the other number of machines would do."""
+    """How the best of the other number of machines would do, and splits over several: the best one, and the usual."""
     own = figure(chosen, aim)
-    others = [
-        c for c in candidates
-        if c.fits and c.name != BY_MEMORY and (len(c.hosts) > 1) != (len(chosen.hosts) > 1) and figure(c, aim)
-    ]  # fmt: skip
-    if own is None or not others:
+    if own is None:
         return ""
-    best = max(others, key=lambda c: value.value if (value := figure(c, aim)) else 0.0)
-    other = figure(best, aim)
-    assert other is not None
-    if too_close(own, other):
-        roomier = best.marginal and not chosen.marginal
-        why = "the one that leaves room on its cards" if roomier else "the simpler one"
-        return f". {best.name} would do {rate(other)}: too close to call, so {why}"
+    others = _with_figures(candidates, aim, lambda c: (len(c.hosts) > 1) != (len(chosen.hosts) > 1))
+    best = max(others, key=lambda pair: pair[1].value, default=None)
+    told = {chosen.name, *([best[0].name] if best else [])}
+    said = [_compared_with(best, chosen, own)] if best else []
+    return "".join([*said, *_splits(candidates, aim, chosen, own, told=told)])
+
+
+def _compared_with(best: tuple[Candidate, Value], chosen: Candidate, own: Value) -> str:
+    other, value = best
+    if not too_close(own, value):
+        return f". {other.name} would do {rate(value)}, {_share(value, own, chosen)}"
+    roomier = other.marginal and not chosen.marginal
+    why = "the one that leaves room on its cards" if roomier else "the simpler one"
+    return f". {other.name} would do {rate(value)}: too close to call, so {why}"
+
+
+def _splits(
+    candidates: Sequence[Candidate], aim: Objective, chosen: Candidate, own: Value, *, told: Set[str]
+) -> Iterator[str]:
+    """The best split over several machines where nothing is said of any yet; and the one by memory, as most do it."""
+    clusters = _with_figures(candidates, aim, lambda c: c.kind == "cluster")
+    best = max(clusters, key=lambda pair: pair[1].value, default=None)
+    if best and not told & {c.name for c, _ in clusters}:
+        yield f". The best split, {best[0].name}, would do {rate(best[1])}, {_share(best[1], own, chosen)}"
+    usual = next((figure(c, aim) for c in candidates if c.name == BY_MEMORY and c.fits), None)
+    if usual:
+        yield f". Split by memory over all cards, as most do, it would do {rate(usual)}, {_share(usual, own, chosen)}"
+
+
+def _with_figures(
+    candidates: Sequence[Candidate], aim: Objective, wanted: Callable[[Candidate], bool]
+) -> list[tuple[Candidate, Value]]:
+    fitting = [c for c in candidates if c.fits and c.name != BY_MEMORY and wanted(c)]
+    return [(c, value) for c in fitting if (value := figure(c, aim)) is not None]
+
+
+def _share(other: Value, own: Value, chosen: Candidate) -> str:
     factor = other.value / own.value
-    compared = f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of that"
-    return f". {best.name} would do {rate(other)}, {compared}"
+    return f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of {chosen.name}'s"
 
 
 def _context_against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
@@ -188,7 +238,8 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
         if not candidate.fits:
             yield f"{candidate.name}: {candidate.why_not}"
             continue
-        fullest = max((d.total_bytes / d.offered_bytes for d in candidate.devices if d.offered_bytes), default=None)
+        on_cards = [d for d in candidate.devices if d.position >= 0 and d.offered_bytes]  # the head's CPU is no card
+        fullest = max((d.total_bytes / (d.offered_bytes or 1) for d in on_cards), default=None)
         share = "" if fullest is None else f", the fullest card takes {fullest:.0%} of what it offers"
         marginal = MARGINAL if candidate.marginal else ""
         context = f", holds up to {candidate.longest_context} tokens per user" if candidate.longest_context else ""

@@ -35,13 +35,13 @@ def ways_out(
 
 def _only(chains: Chains, layout: str) -> Chains:
     """The chain of a layout that was asked for; all where it has none of its own."""
-    if layout == "cluster" and chains.cluster:
-        return Chains(hosts=(), cluster=chains.cluster)
+    if layout in chains.clusters:
+        return Chains(hosts=(), clusters={layout: chains.clusters[layout]})
     if mine := tuple(chain for chain in chains.hosts if chain.head == layout):
-        return Chains(hosts=mine, cluster=None)
+        return Chains(hosts=mine)
     cards = [(chain.head, seat) for chain in chains.hosts for seat in chain.seats if seat.name == layout]
     alone = tuple(Chain(seats=(seat,), head=head, links={}) for head, seat in cards)
-    return Chains(hosts=alone, cluster=None, card=layout) if alone else chains
+    return Chains(hosts=alone, card=layout) if alone else chains
 
 
 def _changes(question: Question, chains: Chains) -> Iterator[str]:

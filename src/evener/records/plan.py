@@ -112,7 +112,7 @@ class Value:
 class Share:
     """One part of a token's time."""
 
-    where: str  # host/device as in the candidate's devices; for a link its name, "to", and that
+    where: str  # host/device of the candidate's devices (host/CPU: experts in RAM); for a link its name, "to", and that
     kind: Literal["compute", "link", "overhead"]
     ms: float
 
@@ -131,6 +131,7 @@ class Predicted:
     load_s: Value | None = None
     per_token_ms: tuple[Share, ...] = ()
     depth: int | None = None
+    of_host: str | None = None  # of replicas: whose are the figures of one user, of prompts and of a token's time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,54 @@
+"""Why a layout could not be started although its cards have room: no copy of the model, no port, no way. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+
+from evener.plan.commands import ports_of
+from evener.plan.placing import Placed
+from evener.plan.question import Question
+from evener.plan.routes import UNSTATED, route
+
+
+def why_not(head: str, done: Placed, question: Question) -> str | None:
+    """One line, None where llama-server could be started on `head` and reach every worker that `done` asks for."""
+    return _no_copy(head, question) or _no_port(head, done, question) or _no_way(head, done, question)
+
+
+def _no_copy(host: str, question: Question) -> str | None:
+    """Workers get the model over the cable, a server reads it."""
+    if question.tools.models.get(host, "") is not None:
+        return None
+    model = shlex.quote(question.weights.paths[0])
+    return f"{host} has no copy of the model; evener models push {model} {host} brings it there"
+
+
+def _no_port(head: str, done: Placed, question: Question) -> str | None:
+    for name, workers in _workers(head, done).items():
+        host = question.rig.host(name)
+        if host is not None and (free := len(ports_of(host, question.tools))) < workers:
+            return f"{name} has {free} free ports for {workers} workers; widen its ports in rig.toml"
+    return None
+
+
+def _no_way(head: str, done: Placed, question: Question) -> str | None:
+    """From another head than the first host. An address that the first host misses stands in its command lines."""
+    near = question.rig.host(head)
+    if near is None or near == question.rig.head:
+        return None
+    for far in (question.rig.host(name) for name in _workers(head, done)):
+        way = route(near, far, question.rig, question.scan) if far else None
+        if far is None or way is None:
+            continue
+        if way.link and way.link.tunnel:
+            return f"link {way.link.name} is a tunnel: it begins on {question.rig.head.name}, not on {head}"
+        if way.address is not None and way.address.startswith(UNSTATED) and far.connection != "stated":
+            return f"{far.name} has no address in the rig that {head} could reach"
+    return None
+
+
+def _workers(head: str, done: Placed) -> Counter[str]:
+    """How many workers of ours each host beside the head runs."""
+    workers = {seat.worker: seat.host.name for seat, _ in done.parts if not seat.endpoint and seat.host.name != head}
+    return Counter(workers.values())

@@ -1,0 +1,113 @@
+"""llama-server may run on any host: there its cards cost no link, and the others' are behind workers."""
+
+from dataclasses import replace
+
+import pytest
+
+from evener.plan.candidates import Question, make_plan
+from evener.plan.commands import Tools
+from evener.plan.verdict import best_of
+from evener.records.plan import Workload
+from evener.records.rig import Host, Link, Rig
+from tests.rigs import GIB, card, cpu, scan, seen, weights
+
+ALPHA = Host(name="alpha", connection="local", address="10.0.0.1")
+BETA = Host(name="beta", connection="ssh", ssh="beta", address="10.0.0.2")
+CABLE = Link(name="cable", between=("alpha", "beta"), gbit_per_s=4.7, rtt_us=250)
+MODEL = weights(blocks=20, block_bytes=GIB)
+TWO = (seen("alpha", card("RTX 5080", 16 * GIB)), seen("beta", card("RTX 5080", 16 * GIB)))
+
+
+def planned(*there, hosts=(ALPHA, BETA), links=(CABLE,), model=MODEL, layout="auto", tools=None, **asked):
+    question = Question(
+        rig=Rig(hosts=hosts, links=links), scan=scan(*(there or TWO)), weights=model,
+        workload=Workload(context=1024, **asked), tools=tools or Tools(engines={}, ports={}),
+    )  # fmt: skip
+    return make_plan(question, layout=layout)
+
+
+def flag(argv, name):
+    return argv[argv.index(name) + 1]
+
+
+def test_the_server_of_another_head_listens_there_and_dials_the_first_host():
+    moved = planned().candidate("cluster-on-beta")
+    (server,), (worker,) = moved.servers, moved.workers
+    assert (server.host, server.listen) == ("beta", "10.0.0.2:8080")
+    assert (worker.host, worker.listen) == ("alpha", "10.0.0.1:50052")
+    assert flag(server.argv, "--rpc") == "10.0.0.1:50052"
+    assert flag(server.argv, "--device") == ",".join(d.device for d in moved.devices)
+    assert {(d.host, d.device) for d in moved.devices} == {("alpha", "RPC0"), ("beta", "CUDA0")}
+    assert sum(d.layers for d in moved.devices) == 21
+
+
+def test_a_stated_host_that_is_not_the_first_serves_on_its_own_address():
+    stated = tuple(replace(host, connection="stated", ssh=None) for host in (ALPHA, BETA))
+    made = planned(hosts=stated)
+    assert made.candidate("cluster-on-beta").servers[0].listen == "10.0.0.2:8080"
+    assert made.candidate("cluster").servers[0].listen == "127.0.0.1:8080"
+
+
+def test_a_first_host_without_cards_leaves_the_server_to_who_has_them():
+    desk = seen("alpha", cpu())
+    box = seen("beta", card("RTX 5090", 32 * GIB), card("RTX 3060", 12 * GIB, device="CUDA1"))
+    far = seen("gamma", card("RTX 5090", 32 * GIB))
+    slow = [replace(CABLE, name=f"to-{n}", between=("alpha", n), gbit_per_s=0.094) for n in ("beta", "gamma")]
+    links = (*slow, replace(CABLE, between=("beta", "gamma"), gbit_per_s=9.4, rtt_us=100))
+    gamma = Host(name="gamma", connection="ssh", ssh="gamma", address="10.0.0.3")
+    model = weights(blocks=50, block_bytes=GIB, vocabulary=150_000, embedding=4096)
+    made = planned(desk, box, far, hosts=(ALPHA, BETA, gamma), links=links, model=model)
+    assert made.verdict.choice == "cluster-on-beta"
+    assert "; llama-server on beta, " in made.verdict.sentence
+    assert made.candidate("cluster-on-beta").hosts == ("beta", "gamma")
+    cluster = made.candidate("cluster")
+    assert cluster.servers[0].host == "alpha"
+    assert "alpha" not in {d.host for d in cluster.devices}, "nobody has measured the desk's CPU, and it is not needed"
+
+
+def test_of_heads_too_close_to_call_it_is_the_first_host():
+    # The faster card is beta's, so with the server there it costs no link: a few per cent.
+    there = (seen("alpha", card("RTX 5080", 16 * GIB)), seen("beta", card("RTX 4090", 16 * GIB)))
+    made = planned(*there)
+    first, moved = (made.candidate(name).predicted.decode_tokens_per_s for name in ("cluster", "cluster-on-beta"))
+    assert moved.value != first.value
+    assert first.low < moved.value < first.high
+    assert made.verdict.choice == "cluster"
+    faster = [replace(c, predicted=made.candidate("cluster-on-beta").predicted) for c in made.candidates if c.fits]
+    assert best_of(faster, "latency").name == "cluster"
+
+
+def test_two_names_of_one_machine_have_one_head():
+    twins = tuple(replace(one, machine_id="m") for one in TWO)
+    names = [c.name for c in planned(*twins).candidates]
+    assert "cluster" in names
+    assert "cluster-on-beta" not in names
+
+
+@pytest.mark.parametrize(
+    ("hosts", "links", "tools", "why"),
+    [
+        ((replace(ALPHA, address=None), BETA), (CABLE,), {}, "alpha has no address in the rig that beta could reach"),
+        ((ALPHA, BETA), (replace(CABLE, tunnel=True),), {}, "link cable is a tunnel: it begins on alpha, not on beta"),
+        (
+            (ALPHA, BETA), (CABLE,), {"models": {"beta": None}},
+            "beta has no copy of the model; evener models push /models/tiny.gguf beta brings it there",
+        ),
+    ],
+)  # fmt: skip
+def test_a_head_that_could_not_begin_says_why(hosts, links, tools, why):
+    made = planned(hosts=hosts, links=links, tools=Tools(engines={}, ports={}, **tools))
+    moved = made.candidate("cluster-on-beta")
+    assert (moved.fits, moved.why_not) == (False, why)
+    assert made.candidate("cluster").fits
+
+
+def test_where_all_cards_are_too_few_one_refusal_is_enough():
+    names = [c.name for c in planned(model=weights(blocks=60, block_bytes=GIB)).candidates]
+    assert "cluster" in names
+    assert "cluster-on-beta" not in names
+
+
+def test_any_head_can_be_asked_for():
+    made = planned(layout="cluster-on-beta", users=2)
+    assert (made.verdict.choice, made.verdict.kind) == ("cluster-on-beta", "cluster")

@@ -1,0 +1,85 @@
+"""A worker for each card of a host: micro-batches of a prompt overlap between workers, not between cards of one."""
+
+from dataclasses import replace
+
+import pytest
+
+from evener.plan.candidates import Question, make_plan
+from evener.plan.commands import Tools
+from evener.records.plan import Workload
+from evener.records.rig import Host, Link, Rig
+from tests.rigs import GIB, card, scan, seen, weights
+
+ALPHA = Host(name="alpha", connection="local", address="10.0.0.1")
+BETA = Host(name="beta", connection="ssh", ssh="beta", address="10.0.0.2")
+CABLE = Link(name="cable", between=("alpha", "beta"), preset="25gbe")
+MODEL = weights(
+    blocks=40, block_bytes=GIB, largest_tensor_bytes=GIB, embedding=4096, slot_parameters=(1_700_000_000,) * 41
+)
+SMALL = seen("alpha", card("RTX 3060", 12 * GIB))
+LARGE = seen("beta", card("RTX 5090", 32 * GIB), card("RTX 5090", 32 * GIB, device="CUDA1"))
+
+
+def planned(*there, aim="prompt", link=CABLE, ports=None, hosts=(ALPHA, BETA), layout="auto"):
+    question = Question(
+        rig=Rig(hosts=hosts, links=(link,)), scan=scan(*(there or (SMALL, LARGE))), weights=MODEL,
+        workload=Workload(context=8192, prompt_tokens=6000, objective=aim),
+        tools=Tools(engines={}, ports=ports or {}),
+    )  # fmt: skip
+    return make_plan(question, layout=layout)
+
+
+def flag(argv, name):
+    return argv[argv.index(name) + 1]
+
+
+def test_two_cards_behind_two_workers_take_prompts_at_one_time():
+    made = planned(layout="cluster-per-card")
+    one, each = made.candidate("cluster"), made.candidate("cluster-per-card")
+    mine, plain = (c.predicted.prefill_tokens_per_s for c in (each, one))
+    assert plain.value < mine.value < 2 * plain.value
+    assert mine.low < plain.value, "an interval as wide as the cards' compute rates are"
+    assert each.predicted.decode_tokens_per_s.value < made.candidate("beta").predicted.decode_tokens_per_s.value
+    assert "; a worker for each card on beta, prompts at " in made.verdict.sentence
+
+
+def test_their_command_lines_have_ports_and_devices_of_their_own():
+    each = planned(ports={"beta": [50055, 50057, 50058]}).candidate("cluster-per-card")
+    first, second = each.workers
+    assert [(w.host, w.listen) for w in each.workers] == [("beta", "10.0.0.2:50055"), ("beta", "10.0.0.2:50057")]
+    assert sorted(flag(w.argv, "-d") for w in each.workers) == ["CUDA0", "CUDA1"]
+    argv = each.servers[0].argv
+    assert flag(argv, "--rpc") == f"{first.listen},{second.listen}"
+    assert flag(argv, "--device") == ",".join(d.device for d in each.devices) == "RPC0,RPC1"
+    cards = [d.card for d in each.devices]
+    assert cards == [f"GPU-RTX 5090-{flag(w.argv, '-d')}" for w in each.workers]
+
+
+def test_each_worker_buffers_a_tensor_and_holds_a_card():
+    made = planned()
+    one, each = made.candidate("cluster"), made.candidate("cluster-per-card")
+    assert (one.host_bytes["beta"], each.host_bytes["beta"]) == (GIB, 2 * GIB)
+    assert [d.overhead_bytes for d in each.devices] == [450 << 20] * 2
+
+
+@pytest.mark.parametrize("aim", ["latency", "crowd", "context"])
+def test_for_anything_but_prompts_more_workers_are_more_hops_and_no_layout(aim):
+    assert planned(aim=aim).candidate("cluster-per-card") is None
+
+
+def test_what_is_not_faster_is_no_layout():
+    # One card of beta's is enough, and a second worker would have nothing to do.
+    lone = seen("beta", card("RTX 5090", 48 * GIB), card("RTX 3060", 4 * GIB, device="CUDA1"))
+    assert planned(SMALL, lone).candidate("cluster-per-card") is None
+    assert planned(SMALL, seen("beta", card("RTX 5090", 48 * GIB))).candidate("cluster-per-card") is None
+
+
+def test_a_host_without_a_port_for_each_says_so():
+    each = planned(ports={"beta": [50052]}).candidate("cluster-per-card")
+    assert each is None
+    asked = planned(hosts=(ALPHA, replace(BETA, ports=(50052, 50052))))
+    assert asked.candidate("cluster").fits
+
+
+def test_a_tunnel_leads_to_one_worker():
+    assert planned(link=replace(CABLE, tunnel=True)).candidate("cluster-per-card") is None
