@@ -39,6 +39,7 @@ from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
 from evener.records.load import Request, UsersResult
 from evener.records.run import Run, Summary
+from evener.records.telemetry import Sample
 from evener.records.whatif import PlanAnswer, WhatIf
 from evener.report.parts import RunRow, Story
 
@@ -241,6 +242,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "run.json": ("in a run folder: written first", Run),
     "events.jsonl": ("in a run folder: a fact a line", Fact),
     "requests.jsonl": ("in a run folder: a request a line", Request),
+    "telemetry.jsonl": ("in a run folder: what one host said at one moment, a line", Sample),
     "summary.json": ("in a run folder: written last", Summary),
     "deployment.json": ("in the state folder, per deployment", Deployment),
     "engine.json": ("in the cache, per engine", Built),

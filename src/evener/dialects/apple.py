@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evener.dialects.proc import Cpu, Memory
+from evener.records.telemetry import CardSample
 
 GIB = 1 << 30
 SYSCTL_KEYS = (
@@ -82,6 +83,33 @@ def working_set(facts: dict[str, str], total_bytes: int) -> WorkingSet:
         return WorkingSet(bytes=min(limit << 20, total_bytes), assumed=False)
     share = SMALL_SHARE if total_bytes <= SMALL_BYTES else LARGE_SHARE
     return WorkingSet(bytes=int(total_bytes * share), assumed=True)
+
+
+def watched(text: str) -> CardSample | None:
+    """The GPU at one moment, from `ioreg`'s performance statistics of the accelerator; None where it says nothing.
+
+    Memory is what the GPU uses of main memory. Power and temperature are for root only, and so unknown.
+    """
+    busy = re.search(r'"Device Utilization %"=(\d+)', text)
+    used = re.search(r'"In use system memory"=(\d+)', text)
+    if not busy and not used:
+        return None
+    return CardSample(
+        card="metal0",
+        name="Apple GPU",
+        utilisation_percent=float(busy[1]) if busy else None,
+        memory_used_bytes=int(used[1]) if used else None,
+    )
+
+
+def interfaces(netstat: str) -> dict[str, tuple[int, int]]:
+    """(received, sent) bytes by interface, from the link rows of `netstat -ibn`; an idle or virtual one is left out.
+
+    A row may lack its address, so columns are counted from the right: Ibytes Opkts Oerrs Obytes Coll.
+    """
+    rows = [line.split() for line in netstat.splitlines() if "<Link#" in line]
+    found = {row[0]: (int(row[-5]), int(row[-2])) for row in rows if row[-5].isdigit() and row[-2].isdigit()}
+    return {name: counts for name, counts in found.items() if any(counts) and not name.startswith("lo")}
 
 
 def _physical(profile: str) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evener.records.card import Card
+from evener.records.telemetry import CardSample
 
 PROGRAM = "nvidia-smi"
 GPU_FIELDS = (
@@ -20,6 +21,11 @@ GPU_FIELDS = (
 HEALTH_FIELDS = (
     "uuid", "pci.bus_id", "pstate", "persistence_mode", "pcie.link.gen.current", "pcie.link.gen.max",
     "pcie.link.width.current", "pcie.link.width.max", "clocks_throttle_reasons.active",
+)  # fmt: skip
+# The first two name the card and tell its row from a process's, whose second column is a pid.
+WATCH_FIELDS = (
+    "uuid", "pci.bus_id", "name", "utilization.gpu", "memory.used", "memory.total", "power.draw", "power.limit",
+    "enforced.power.limit", "temperature.gpu", "clocks.sm", "clocks.mem", "clocks_throttle_reasons.active",
 )  # fmt: skip
 APP_FIELDS = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
 # The GPU of these is a part of the processor and shares its memory; the driver reports no memory of its own for them.
@@ -72,6 +78,57 @@ def health_query(fields: Sequence[str] = HEALTH_FIELDS) -> list[str]:
     return [PROGRAM, f"--query-gpu={','.join(fields)}", "--format=csv,nounits"]
 
 
+def watch_query(fields: Sequence[str] = WATCH_FIELDS) -> list[str]:
+    """One look, to learn which of these fields a driver knows. Watching repeats it, without the header."""
+    return [PROGRAM, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+
+
+def watched(line: str, fields: Sequence[str] = WATCH_FIELDS) -> CardSample | None:
+    """One card at one moment; None for a line that is no such row, e.g. one that was cut short.
+
+    Commas beyond the fields' belong to the name.
+    """
+    row = _row(line, fields, free_text="name")
+    if row is None or not (uuid := _said(row.get("uuid"))) or ":" not in row.get("pci.bus_id", ""):
+        return None
+    return CardSample(
+        card=uuid,
+        name=_said(row.get("name")) or "NVIDIA GPU",
+        utilisation_percent=_number(row.get("utilization.gpu")),
+        memory_used_bytes=_mib(row.get("memory.used")),
+        memory_total_bytes=_mib(row.get("memory.total")),
+        power_w=_number(row.get("power.draw")),
+        power_limit_asked_w=_number(row.get("power.limit")),
+        power_limit_effective_w=_number(row.get("enforced.power.limit")),
+        temperature_c=_number(row.get("temperature.gpu")),
+        clock_mhz=_number(row.get("clocks.sm")),
+        memory_clock_mhz=_number(row.get("clocks.mem")),
+        slowed_by=slowed_by(row),
+    )
+
+
+def watched_app(line: str) -> GpuProcess | None:
+    """A process on a card, without a header; None for a line that is no such row."""
+    row = _row(line, APP_FIELDS, free_text="process_name")
+    if row is None or not row["gpu_uuid"].startswith("GPU-") or not row["pid"].isdigit():
+        return None
+    return GpuProcess(
+        gpu_uuid=row["gpu_uuid"],
+        pid=int(row["pid"]),
+        name=_said(row["process_name"]),
+        bytes=_mib(row["used_gpu_memory"]),
+    )
+
+
+def slowed_by(row: Mapping[str, str]) -> tuple[str, ...] | None:
+    """What holds the clocks back, None where the driver hides it. Newer drivers say event reasons."""
+    reasons = row.get("clocks_throttle_reasons.active") or row.get("clocks_event_reasons.active") or ""
+    if not re.fullmatch(r"0x[0-9A-Fa-f]+", reasons):
+        return None
+    bits = int(reasons, 16)
+    return tuple(what for bit, what in SLOWED.items() if bits & bit)
+
+
 def refused_field(answer: str) -> str | None:
     """The field a driver does not know, when that is why it refused the whole query."""
     found = re.search(r'Field "([^"]+)" is not a valid field to query', answer)
@@ -105,14 +162,12 @@ def parse_apps(text: str) -> tuple[GpuProcess, ...]:
 
 
 def parse_health(text: str) -> tuple[GpuHealth, ...]:
-    """Newer drivers call throttle reasons event reasons, and answer to both names."""
+    """One per card, in the order of the answer."""
     return tuple(_health(row) for row in _rows(text, free_text="uuid") if row.get("uuid") or row.get("pci.bus_id"))
 
 
 def _health(row: Mapping[str, str]) -> GpuHealth:
     state = re.fullmatch(r"P(\d+)", row.get("pstate", ""))
-    reasons = row.get("clocks_throttle_reasons.active") or row.get("clocks_event_reasons.active") or ""
-    bits = int(reasons, 16) if re.fullmatch(r"0x[0-9A-Fa-f]+", reasons) else None
     return GpuHealth(
         id=_said(row.get("uuid")) or _said(row.get("pci.bus_id")) or "",
         idle=int(state[1]) >= IDLE_FROM if state else None,
@@ -121,7 +176,7 @@ def _health(row: Mapping[str, str]) -> GpuHealth:
         link_generation_most=_count(row.get("pcie.link.gen.max")),
         link_width=_count(row.get("pcie.link.width.current")),
         link_width_most=_count(row.get("pcie.link.width.max")),
-        slowed_by=None if bits is None else tuple(what for bit, what in SLOWED.items() if bits & bit),
+        slowed_by=slowed_by(row),
     )
 
 
@@ -154,20 +209,27 @@ def _card(row: Mapping[str, str]) -> Card:
 
 
 def _rows(text: str, *, free_text: str) -> Iterator[dict[str, str]]:
-    """Rows by column name. Commas beyond the header's belong to the one column that holds free text."""
+    """Rows by column name."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     header = next((i for i, line in enumerate(lines) if _columns(line) is not None), None)
     if header is None:
         return
     columns = _columns(lines[header]) or []
-    at = columns.index(free_text) if free_text in columns else len(columns) - 1
     for line in lines[header + 1 :]:
-        cells = line.split(",")
-        surplus = len(cells) - len(columns)
-        if surplus < 0:
-            continue
-        cells[at : at + surplus + 1] = [",".join(cells[at : at + surplus + 1])]
-        yield {column: cell.strip() for column, cell in zip(columns, cells, strict=True)}
+        row = _row(line, columns, free_text=free_text)
+        if row is not None:
+            yield row
+
+
+def _row(line: str, columns: Sequence[str], *, free_text: str) -> dict[str, str] | None:
+    """Cells by column; None for a line with too few. Commas beyond the columns' belong to the one with free text."""
+    at = columns.index(free_text) if free_text in columns else len(columns) - 1
+    cells = line.split(",")
+    surplus = len(cells) - len(columns)
+    if surplus < 0:
+        return None
+    cells[at : at + surplus + 1] = [",".join(cells[at : at + surplus + 1])]
+    return {column: cell.strip() for column, cell in zip(columns, cells, strict=True)}
 
 
 def _columns(line: str) -> list[str] | None:

@@ -4,6 +4,7 @@ runs/<utc>-<what>-<id>/
     run.json        written first, never changed
     events.jsonl    numbered facts, synced one by one: they survive a power cut
     requests.jsonl  one request per line
+    telemetry.jsonl one sample of a host per line
     logs/<host>/    what the engine said
     summary.json    written last; its presence means the run is complete
 """
@@ -27,6 +28,7 @@ from evener.errors import HostError, NameUnknown, RunUnreadable
 from evener.records.events import Fact
 from evener.records.load import Request
 from evener.records.run import SCHEMA, Run, Summary
+from evener.records.telemetry import Sample
 
 T = TypeVar("T")
 
@@ -81,6 +83,10 @@ class RunFolder:
         """Append requests and hand them to the operating system."""
         _append(self.path / "requests.jsonl", requests, sync=False)
 
+    def telemetry(self, samples: Iterable[Sample]) -> None:
+        """Append samples and hand them to the operating system."""
+        _append(self.path / "telemetry.jsonl", samples, sync=False)
+
     def log_path(self, host: str, name: str) -> Path:
         """Where a log of that host belongs; its folder exists when this returns."""
         path = self.path / "logs" / _file_name(host) / _file_name(name)
@@ -107,6 +113,14 @@ def open_run(path: Path) -> RunData:
         requests=tuple(_read_lines(Request, path / "requests.jsonl")),
         summary=_read_whole(Summary, path / "summary.json") if (path / "summary.json").exists() else None,
     )
+
+
+def read_telemetry(path: Path) -> tuple[Sample, ...]:
+    """The samples of a run folder, none where nothing was watched. Apart from `open_run`: it is the longest file.
+
+    Raises RunUnreadable as `open_run` does.
+    """
+    return tuple(_read_lines(Sample, path / "telemetry.jsonl"))
 
 
 def list_runs(base: Path) -> list[Path]:

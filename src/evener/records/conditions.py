@@ -27,6 +27,9 @@ class Conditions:
     drivers: dict[str, str] = field(default_factory=dict)  # "host/card" -> driver
     power_limits_w: dict[str, float] = field(default_factory=dict)
     held_before: dict[str, int] = field(default_factory=dict)  # "host/card" -> bytes of others
+    ambient_c: float | None = None  # of the room, as the user states it
+    temperatures_c: dict[str, tuple[float, float]] = field(default_factory=dict)  # "host/card" -> least, most seen
+    slowed_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # "host/card" -> what held it back
     client: str | None = None
     evener: str | None = None
 

@@ -13,6 +13,7 @@ from evener.records.pair import PairResult
 from evener.records.plan import Plan
 from evener.records.rig import Rig
 from evener.records.speed_rows import SpeedResult
+from evener.records.telemetry import Cooled, Drift, Telemetry
 from evener.records.verification import CardCheck, FreedCheck
 
 SCHEMA = 1
@@ -41,6 +42,9 @@ class Stage:
     checks: tuple[CardCheck, ...] = ()
     users: UsersResult | None = None
     freed: tuple[FreedCheck, ...] = ()
+    telemetry: Telemetry | None = None  # what its hosts did meanwhile; each second of it is in telemetry.jsonl
+    drift: Drift | None = None  # of a sustained load
+    cooled: tuple[Cooled, ...] = ()  # waits before repeats
     speed: SpeedResult | None = None  # of `bench speed`
     context: ContextResult | None = None  # of `bench context`
 

@@ -1,0 +1,228 @@
+"""Watch hosts while something runs: one process on each, on a leash. Knows no rig file, and never stops a measurement.
+
+A host that is lost is said to be, and tried again; what came before is kept. Samples are stamped as they arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from evener.dialects import host_watch, net_path, nvidia_smi
+from evener.errors import HostError
+from evener.ports import Child, Shell
+from evener.records.card import Card
+from evener.records.telemetry import CardSample, Sample
+from evener.telemetry.reading import Known, Reading
+from evener.together import background, to_the_end
+
+Keep = Callable[[Sample], None]
+ASK_WITHIN_S = 10.0
+READY_WITHIN_S = 15.0
+SILENT_AFTER = 5  # missing samples; a host under load may be late
+AGAIN_AFTER_S = (1.0, 2.0, 5.0, 10.0)  # the last one again and again
+MAC_MARK = "system_profiler"
+now_ns = time.perf_counter_ns  # the clock of the load client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A host to watch. Without a `shell` nobody can, and `why` says why not.
+
+    `towards` holds (link, address of its other end): the interface that leads there carries the link. `cards` are what
+    a scan knows of its cards, for their ids and names. `ours` are pids that are nobody else's.
+    """
+
+    host: str
+    shell: Shell | None
+    why: str | None = None
+    towards: tuple[tuple[str, str], ...] = ()
+    cards: tuple[Card, ...] = ()
+    ours: frozenset[int] = frozenset()
+
+
+class Seen:
+    """What has been seen so far. `started_ns` is the zero of its time, on the clock `now_ns`.
+
+    `unknown` says by host what it cannot tell, `machines` which two names are one machine, `lost` who is lost now.
+    """
+
+    def __init__(self, hosts: Sequence[Watched], *, every_s: float, started_ns: int, keep: Keep) -> None:
+        self.hosts = tuple(hosts)
+        self.every_s = every_s
+        self.started_ns = started_ns
+        self.samples: list[Sample] = []
+        self.unknown: dict[str, list[str]] = {watched.host: [] for watched in hosts}
+        self.machines: dict[str, str] = {}
+        self.lost: dict[str, str] = {}
+        self._keep = keep
+        self._cards: dict[tuple[str, str], CardSample] = {}  # the last sample of each
+        self._ours = {watched.host: set(watched.ours) for watched in hosts}
+
+    def now_s(self) -> float:
+        return (now_ns() - self.started_ns) / 1e9
+
+    def add(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        self._cards |= {(sample.host, card.card): card for card in sample.cards}
+        self._keep(sample)
+
+    def ours(self, host: str) -> set[int]:
+        """Pids there that are not to be called somebody else. May be added to, e.g. when a server starts again."""
+        return self._ours[host]
+
+    def temperatures(self) -> dict[tuple[str, str], float]:
+        """The last temperature of each (host, card) that says one, °C."""
+        return {key: card.temperature_c for key, card in self._cards.items() if card.temperature_c is not None}
+
+    def names(self) -> dict[tuple[str, str], str]:
+        """The name of each (host, card) that has been seen."""
+        return {key: card.name for key, card in self._cards.items()}
+
+
+@asynccontextmanager
+async def watching(
+    hosts: Iterable[Watched],
+    *,
+    every_s: float = 1.0,
+    keep: Keep = lambda _sample: None,
+    started_ns: int | None = None,
+    ready_within_s: float = READY_WITHIN_S,
+) -> AsyncIterator[Seen]:
+    """Watch `hosts` as long as the block lasts; each sample goes to `keep` as it arrives, and into what is yielded.
+
+    The block begins when each host has said something, or after `ready_within_s`. `started_ns`: when time zero is, on
+    `time.perf_counter_ns`; now, where none is given. Nothing is raised for a host: `lost` and `unknown` say it.
+    """
+    seen = Seen(list(hosts), every_s=every_s, started_ns=now_ns() if started_ns is None else started_ns, keep=keep)
+    asked = [watched for watched in seen.hosts if watched.shell is not None]
+    for watched in seen.hosts:
+        if watched.shell is None:
+            seen.unknown[watched.host].append(watched.why or "nobody can ask this host")
+    heard = {watched.host: asyncio.Event() for watched in asked}
+    async with AsyncExitStack() as stack:
+        for watched in asked:
+            await stack.enter_async_context(background(_watch(watched, watched.shell, seen, heard[watched.host])))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ready_within_s):
+                await asyncio.gather(*(event.wait() for event in heard.values()))
+        yield seen
+
+
+async def _watch(watched: Watched, shell: Shell | None, seen: Seen, heard: asyncio.Event) -> None:
+    """Until cancelled: ask the host what it can tell, then listen, again whenever it was lost."""
+    assert shell is not None
+    tries = 0
+    while True:
+        begun = len(seen.samples)
+        try:
+            known = await ask(watched, shell, seen.unknown[watched.host])
+            why = await _listen(watched.host, shell, known, seen, heard)
+        except HostError as error:
+            why = error.message.removeprefix(f"{watched.host}: ")
+        if any(sample.host == watched.host and not sample.lost for sample in seen.samples[begun:]):
+            tries = 0
+        _lose(seen, watched.host, why)
+        heard.set()  # nobody waits for a host that is not there
+        await asyncio.sleep(AGAIN_AFTER_S[min(tries, len(AGAIN_AFTER_S) - 1)])
+        tries += 1
+
+
+async def ask(watched: Watched, shell: Shell, unknown: list[str]) -> Known:
+    """What to know of a host before watching it; what it will not tell goes into `unknown`. Raises HostError."""
+    fields, fault = await _nvidia_fields(shell)
+    held = await _nvidia_held(shell) if fields else frozenset()
+    links = await _links(watched, shell)
+    unknown[:] = [fault] if fault else []
+    return Known(cards=watched.cards, links=links, fields=fields, held=held)
+
+
+async def _links(watched: Watched, shell: Shell) -> dict[str, str]:
+    """Links by the interface that carries them. A host without `ip` (a Mac) does not tell."""
+    if not watched.towards or await shell.which("ip") is None:
+        return {}
+    found: dict[str, str] = {}
+    for link, address in watched.towards:
+        done = await shell.run(net_path.route_query(address), within_s=ASK_WITHIN_S)
+        if (name := net_path.route(done.stdout).interface) is not None:
+            found[name] = f"{found[name]}, {link}" if name in found else link
+    return found
+
+
+async def _nvidia_fields(shell: Shell) -> tuple[tuple[str, ...], str | None]:
+    """The fields that this driver answers to, none without it, and why it says nothing."""
+    if await shell.which(nvidia_smi.PROGRAM) is None:
+        return (), None
+    fields = list(nvidia_smi.WATCH_FIELDS)
+    while True:
+        done = await shell.run(nvidia_smi.watch_query(fields), within_s=ASK_WITHIN_S)
+        refused = nvidia_smi.refused_field(done.stdout + done.stderr)
+        if refused not in fields:
+            break
+        fields.remove(refused)
+    if done.code == 0:
+        return tuple(fields), None
+    said = next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "no answer")
+    return (), f"nvidia-smi: {said}"
+
+
+async def _nvidia_held(shell: Shell) -> frozenset[tuple[str, int]]:
+    done = await shell.run(nvidia_smi.app_query(), within_s=ASK_WITHIN_S)
+    return frozenset((app.gpu_uuid, app.pid) for app in nvidia_smi.parse_apps(done.stdout))
+
+
+async def _listen(host: str, shell: Shell, known: Known, seen: Seen, heard: asyncio.Event) -> str:
+    """Read what the host says until it says no more, and return why. Raises HostError when it cannot be started."""
+    child = await shell.start(await _argv(shell, known, seen.every_s), env={})
+    reading = Reading(host, known, ours=seen.ours(host))
+    try:
+        await _read(child, reading, host, seen, heard)
+        return f"what watches it has ended ({await child.wait()})"
+    finally:
+        await to_the_end(child.stop())
+
+
+async def _read(child: Child, reading: Reading, host: str, seen: Seen, heard: asyncio.Event) -> None:
+    lines = aiter(child.lines())
+    silent_s = max(SILENT_AFTER * seen.every_s, float(SILENT_AFTER))
+    coming = asyncio.ensure_future(anext(lines, None))
+    try:
+        while True:
+            await asyncio.wait([coming], timeout=silent_s)
+            if not coming.done():
+                _lose(seen, host, f"silent for {silent_s:g} s")
+                await asyncio.wait([coming])
+            line = coming.result()
+            if line is None:
+                return
+            coming = asyncio.ensure_future(anext(lines, None))
+            if (sample := reading.feed(seen.now_s(), line)) is not None:
+                _hear(seen, sample, reading.machine)
+                heard.set()
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+
+
+def _hear(seen: Seen, sample: Sample, machine: str | None) -> None:
+    seen.lost.pop(sample.host, None)
+    if machine:
+        seen.machines[sample.host] = machine
+    seen.add(sample)
+
+
+def _lose(seen: Seen, host: str, why: str) -> None:
+    """Said once, until the host is back."""
+    if host not in seen.lost:
+        seen.add(Sample(at_s=seen.now_s(), host=host, lost=why))
+    seen.lost[host] = why
+
+
+async def _argv(shell: Shell, known: Known, every_s: float) -> list[str]:
+    if await shell.which(MAC_MARK):
+        return ["sh", "-c", host_watch.MAC, "watch", f"{every_s:g}"]
+    carry, fields = " ".join(known.links), ",".join(known.fields)
+    return ["sh", "-c", host_watch.LINUX, "watch", f"{every_s:g}", carry, fields, f"{every_s * 1000:.0f}"]
