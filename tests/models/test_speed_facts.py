@@ -42,3 +42,15 @@ def test_m_rope_gives_four_positions_by_architecture_or_by_sections() -> None:
     assert positions("glm4moe") == 1
     assert positions("glm4moe", rope__dimension_sections=(8, 12, 12, 0)) == 4
     assert positions("llama", rope__dimension_sections=(8, 12, 12, 0)) == 1
+
+
+def test_pure_state_spaces_say_what_crosses_a_boundary_inside_of_a_block() -> None:
+    shapes = [("blk.0.ssm_in.weight", "Q8_0", (4096, 18560)), ("output.weight", "Q8_0", (4096, 8))]
+    sizes = {"block_count": 1, "embedding_length": 4096, "ssm__inner_size": 8192, "ssm__state_size": 128}
+    pure, hybrid = (
+        weights_of(["/m.gguf"], [header(keyed(name, **sizes, ssm__group_count=8, ssm__conv_kernel=4), shapes)])
+        for name in ("mamba2", "falcon-h1")
+    )
+    assert (pure.state_space_in, pure.state_space_out) == (18560, 8192)
+    assert (hybrid.state_space_in, hybrid.state_space_out) == (0, 0)
+    assert pure.recurrent_width == hybrid.recurrent_width == 2 * (8192 + 2 * 8 * 128) + 8192 + 18560

@@ -121,6 +121,33 @@ def test_compute_fit_holds_for_experts_windows_and_recurrent_layers(name, users,
         assert estimate / MIB == pytest.approx(mib, rel=0.06)
 
 
+def mamba2(width, inner, mixed, projected, state_bytes):
+    return weights(
+        blocks=16, embedding=width, feed_forward=0, vocabulary=32768, state_space_in=projected, state_space_out=inner,
+        recurrent_width=2 * mixed + inner + projected, recurrent_bytes_per_sequence=(state_bytes,) * 16,
+        attention=attention(16, 0, 0),
+    )  # fmt: skip
+
+
+CODESTRAL = mamba2(4096, 8192, 10240, 18560, 4317184)
+# llama-server on header-only models of 16 blocks against stand-in workers, 4096 tokens for each user
+STATE_SPACES = [
+    (CODESTRAL, 1, (276.0, 285.0)),
+    (CODESTRAL, 4, (301.0, 374.0, 374.0, 310.0)),
+    (mamba2(2048, 4096, 4352, 8512, 2149376), 1, (140.0, 170.0, 170.0, 138.0)),
+    (mamba2(2560, 5120, 5248, 10448, 1373696), 4, (176.0, 173.0)),
+    (mamba2(1024, 4096, 6144, 10304, 2170880), 1, (114.0, 177.0, 177.0, 145.0)),
+]
+
+
+@pytest.mark.parametrize(("model", "users", "engine_mib"), STATE_SPACES)
+def test_pure_state_spaces_are_cut_inside_of_a_block(model, users, engine_mib):
+    workload, devices = Workload(context=4096, users=users), len(engine_mib)
+    for position, mib in enumerate(engine_mib):
+        estimate = memory.compute_bytes(model, workload, devices=devices, position=position)
+        assert estimate / MIB == pytest.approx(mib, rel=0.065)
+
+
 def test_without_copies_later_devices_hold_one_input_and_not_four():
     model, workload = skeletons.find("llama-3.1-8b:q2_k").weights(), Workload(context=4096)
     found = [memory.compute_bytes(model, workload, devices=2, position=p, copies=False) / MIB for p in (0, 1)]
@@ -185,3 +212,11 @@ def test_a_draft_model_brings_its_weights_caches_and_buffer():
 def test_mtp_blocks_keep_their_slots_and_are_not_loaded():
     model = weights(blocks=4, block_bytes=100, head_bytes=50, mtp_layers=1)
     assert memory.held_bytes(model) == (100, 100, 100, 0, 50)
+
+
+def test_a_processor_alone_counts_a_tied_embedding_once_and_copies_nothing():
+    model = weights(host_bytes=50 * MIB, tied_bytes=40 * MIB, largest_tensor_bytes=50 * MIB, vocabulary=1000)
+    one_row, activation = 4 * 1000, 4 * 512 * 64
+    assert memory.host_bytes(model, Workload(), devices=1, alone=True) == 10 * MIB + one_row + activation
+    beside_cards = memory.host_bytes(model, Workload(), devices=1)
+    assert beside_cards == 100 * MIB + one_row + 4 * activation + 2 * 512 * 4096

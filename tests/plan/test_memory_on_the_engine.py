@@ -121,3 +121,17 @@ async def test_a_cache_without_a_closed_form_is_measured_and_never_guessed(engin
     # 512 + 64 compressed and 128 indexed elements a cell, in f16: 44 MiB
     assert first / MIB == pytest.approx((576 + 128) * 2 * 32768 / MIB, abs=1.5)
     assert (second, head) == (first, 0)
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m:q4_0", "gemma-3-27b:q4_k_m", "llama-3.1-8b:q4_k_m"])
+async def test_a_processor_alone_holds_a_tied_embedding_once(engine, tmp_path, name):
+    opened, workload = skeletons.find(name), Workload(context=4096, users=4)
+    weights = opened.weights()
+    ask = asking(engine, tmp_path, opened, workload)
+    rows = await dry_run.ask(ask, ask.full, workload, counts=[weights.layers + 1], kinds=["cpu"])
+    short = await dry_run.ask(ask, ask.short, workload, counts=[weights.layers + 1], kinds=["cpu"])
+    beside = memory.host_bytes(weights, workload, devices=1, alone=True) - memory.logits_bytes(weights, workload)
+    compute = memory.compute_bytes(weights, workload, devices=1, position=0)
+    held, caches = sum(memory.held_bytes(weights)), sum(memory.cache_bytes(weights, workload))
+    engines = sum(rows["Host"][:2]) + short["Host"][2]
+    assert (held + caches + compute + beside) / MIB == pytest.approx(engines, rel=0.002, abs=3)

@@ -34,6 +34,8 @@ MROPE = frozenset(
 )
 MROPE_BY_SECTIONS = frozenset({"glm4", "glm4moe", "hunyuan_vl", "bailingmoe3"})
 
+STATE_SPACE = frozenset({"mamba", "mamba2"})  # blocks with no attention and no feed-forward beside it
+
 _BLOCK = re.compile(r"(?:enc\.|dec\.)?blk\.(\d{1,4})\.")
 _NORM_FIRST = re.compile(r"blk\.\d+\.attn_norm\.")
 _EXPERT = re.compile(r"\.ffn_\w*_(?:ch)?exps\.")
@@ -77,6 +79,7 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         slot_expert_parameters=_per_slot(tensors, layers, tied=False, size=lambda t: _count(t) * is_routed(t)),
         host_bytes=sum(t.bytes for t in tensors if _stem(t) in HOST_TENSORS),
         tied_head=tied,
+        tied_bytes=sum(t.bytes for t in tensors if tied and t.name == EMBEDDING),
         largest_tensor_bytes=max((t.bytes for t in tensors), default=0),
         attention=known.attention,
         recurrent_bytes_per_sequence=known.recurrent_bytes,
@@ -85,6 +88,8 @@ def weights_of(paths: Sequence[str], headers: Sequence[Header]) -> Weights:
         experts_used=max(used, default=0),
         expert_feed_forward=_expert_width(keys, layers) if experts else 0,
         recurrent_width=_recurrent_width(keys, tensors),
+        state_space_in=_projected(tensors) if architecture in STATE_SPACE else 0,
+        state_space_out=keys.number("ssm.inner_size") if architecture in STATE_SPACE else 0,
         attention_width=_attention_width(keys, layers),
         norm_first=any(_NORM_FIRST.match(t.name) for t in tensors),
         position_numbers=_position_numbers(keys),
@@ -177,8 +182,12 @@ def _recurrent_width(keys: Keys, tensors: Iterable[Tensor]) -> int:
     """
     inner = keys.number("ssm.inner_size")
     mixed = inner + 2 * keys.number("ssm.group_count") * keys.number("ssm.state_size")
-    joined = max((t.shape[1] for t in tensors if t.name.endswith(".ssm_in.weight") and len(t.shape) > 1), default=0)
-    return 2 * mixed + inner + joined if inner else 0
+    return 2 * mixed + inner + _projected(tensors) if inner else 0
+
+
+def _projected(tensors: Iterable[Tensor]) -> int:
+    """What the one projection into a state space gives; 0 where there are several."""
+    return max((t.shape[1] for t in tensors if t.name.endswith(".ssm_in.weight") and len(t.shape) > 1), default=0)
 
 
 def _attention_width(keys: Keys, layers: int) -> int:

@@ -140,8 +140,8 @@ def _devices(
         on_host = f"RPC{position}" not in full
         name = "Host" if on_host else f"RPC{position}"
         held, kv, compute = (mib * MIB for mib in full[name])
-        if on_host and not weights.tied_head:
-            held -= weights.host_bytes // MIB * MIB  # the embedding, which we count as the host's
+        if on_host:  # the embedding, which we count as the host's where it is not the head's too
+            held -= (weights.host_bytes - weights.tied_bytes) // MIB * MIB
         dry = DryRun(weights_bytes=held, kv_bytes=kv, compute_bytes=compute)
         boundary = memory.boundary_bytes(weights, position=position, piped=piped)
         yield _with(device, dry, compute_bytes=max(0, short[name][2] * MIB - boundary), pooled=workload.unified)

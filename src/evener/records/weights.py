@@ -77,10 +77,13 @@ class Weights:
     attention: Attention | None
     recurrent_bytes_per_sequence: tuple[int, ...] = ()
     cache_unknown: str | None = None
+    tied_bytes: int = 0  # of `host_bytes`, the embedding that a tied head copies to its device; 0 where none is tied
     experts: int = 0
     experts_used: int = 0
     expert_feed_forward: int = 0  # inner width of one routed expert
     recurrent_width: int = 0  # elements per token a recurrent layer works on at once
+    state_space_in: int = 0  # of a block that is nothing but a state space: what its first projection gives per token
+    state_space_out: int = 0  # and what its last one takes; both 0 for all other models
     attention_width: int = 0  # the same for attention over compressed keys; 0 where the feed-forward is always wider
     norm_first: bool = True  # blocks begin with a norm
     projector: str | None = None

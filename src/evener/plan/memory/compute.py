@@ -8,9 +8,10 @@ norms, the graph's inputs) and the F16 attention masks lives the widest of
   - a recurrent layer: its mixed input before and after the convolution, its gate, and each user's state twice;
   - attention over compressed keys: each head's query in their width.
 With several devices every input is kept four times, so the first device (three inputs) has 12 A more and each later
-one (one input) 4 A. Pure state-space models (mamba2) hold up to twice as much on several devices with copies: there
-only a dry run helps. Measured with build 11434 on header-only models: benchmarks/memory.py prints engine and estimate
-side by side, docs/notebook.md keeps the table.
+one (one input) 4 A. In pure state-space models (mamba, mamba2) a boundary lies inside of a block: what the projection
+gave arrives four times on each later device, and what the next one takes is kept four times on all but the last.
+Without copies their last device is given up to a fifth too much. Measured with build 11434 on header-only models:
+benchmarks/memory.py prints engine and estimate side by side, docs/notebook.md keeps the table.
 """
 
 from __future__ import annotations
@@ -43,10 +44,12 @@ def compute_bytes(
     `copies` False: pipeline copies are switched off.
     """
     piped = copies and devices > 1
-    activations = (LATER if position else FIRST)[piped] * _activation(weights)
+    activations = (LATER if position else FIRST)[piped] * activation_bytes(weights)
     beside = _masks(weights, workload, layers, piped=piped)
     if workload.drafts and weights.mtp_layers and position == devices - 1:
         beside += _drafting(weights, workload, piped=piped)
+    if piped:
+        beside += _inside_a_block(weights, first=position == 0, last=position == devices - 1)
     return activations + _widest(weights, workload, layers) + beside
 
 
@@ -75,23 +78,23 @@ def dry_run_compute_bytes(
     logits = F32_BYTES * weights.vocabulary * UBATCH
     routed = 2 if weights.experts else 0
     if piped:
-        beside = (5 + routed) * _activation(weights) + boundary + _masks(weights, workload, layers, piped=True)
+        beside = (5 + routed) * activation_bytes(weights) + boundary + _masks(weights, workload, layers, piped=True)
     elif devices > 1:
-        beside = (2 + routed // 2) * _activation(weights)
+        beside = (2 + routed // 2) * activation_bytes(weights)
     else:
-        beside = FIRST[0] * _activation(weights) + _masks(weights, workload, layers, piped=False)
+        beside = FIRST[0] * activation_bytes(weights) + _masks(weights, workload, layers, piped=False)
     return max(reserved, logits + beside)
 
 
 def boundary_bytes(weights: Weights, *, position: int, piped: bool) -> int:
     """What the dry run counts on a device after the first and the server does not allocate."""
-    return PIPELINE_COPIES * _activation(weights) if piped and position and weights.norm_first else 0
+    return PIPELINE_COPIES * activation_bytes(weights) if piped and position and weights.norm_first else 0
 
 
 def host_compute_bytes(weights: Weights, workload: Workload, *, devices: int, copies: bool = True) -> int:
     """Estimated compute buffer in the head's RAM: inputs and masks before they go to the devices."""
     piped = copies and devices > 1
-    return HOST[piped] * _activation(weights) + _masks(weights, workload, piped=piped)
+    return HOST[piped] * activation_bytes(weights) + _masks(weights, workload, piped=piped)
 
 
 def logits_bytes(weights: Weights, workload: Workload) -> int:
@@ -99,7 +102,8 @@ def logits_bytes(weights: Weights, workload: Workload) -> int:
     return F32_BYTES * weights.vocabulary * outputs(workload)
 
 
-def _activation(weights: Weights) -> int:
+def activation_bytes(weights: Weights) -> int:
+    """One micro-batch on its way from block to block."""
     return F32_BYTES * UBATCH * weights.embedding
 
 
@@ -123,9 +127,15 @@ def _recurrent(weights: Weights, workload: Workload, layers: Iterable[int] | Non
     return F32_BYTES * UBATCH * weights.recurrent_width + kept * max(held) * workload.users
 
 
+def _inside_a_block(weights: Weights, *, first: bool, last: bool) -> int:
+    """Copies of what crosses a boundary within a block; 0 where only activations do."""
+    elements = weights.state_space_in * (not first) + weights.state_space_out * (not last)
+    return PIPELINE_COPIES * F32_BYTES * UBATCH * elements
+
+
 def _drafting(weights: Weights, workload: Workload, *, piped: bool) -> int:
     """The MTP blocks' own context on the last device: one block, and three activations for what it is fed with."""
-    activations = ((LATER if piped else FIRST)[piped] + 3) * _activation(weights)
+    activations = ((LATER if piped else FIRST)[piped] + 3) * activation_bytes(weights)
     return activations + _widest(weights, workload, layers=()) + _masks(weights, workload, piped=piped)
 
 

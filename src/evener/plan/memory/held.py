@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evener.plan.memory.caches import cache_bytes
-from evener.plan.memory.compute import compute_bytes, host_compute_bytes, logits_bytes
+from evener.plan.memory.compute import activation_bytes, compute_bytes, host_compute_bytes, logits_bytes
 from evener.records.plan import Workload
 from evener.records.weights import Weights
 
@@ -29,14 +29,19 @@ def draft_bytes(draft: Weights, workload: Workload, *, kind: str = "cpu") -> int
     return held + compute_bytes(draft, workload, devices=1, position=0)
 
 
-def host_bytes(weights: Weights, workload: Workload, *, devices: int = 2, copies: bool = True) -> int:
-    """RAM of the head beyond its cards.
+def host_bytes(
+    weights: Weights, workload: Workload, *, devices: int = 2, copies: bool = True, alone: bool = False
+) -> int:
+    """RAM of the head beyond its cards; `alone`: its own processor is the only device, and holds the rest itself.
 
     Embeddings, the compute buffer, logits, and while it loads a copy of the largest tensor. Context checkpoints come
     only with long conversations, and can be kept fewer: `checkpoint_bytes`. The prompt cache is switched off in every
-    command line of ours.
+    command line of ours. Alone, a tied embedding is there once, as the head; there is one compute buffer, with the
+    looked-up tokens in it; and the file is mapped, not copied.
     """
     kept = weights.host_bytes + logits_bytes(weights, workload)
+    if alone:
+        return kept - weights.tied_bytes + activation_bytes(weights)
     return kept + host_compute_bytes(weights, workload, devices=devices, copies=copies) + weights.largest_tensor_bytes
 
 
