@@ -19,7 +19,8 @@ def ram_bytes(host: str, chain: Chain, done: Placed) -> int:
         workers = {seat.worker for seat, _ in done.parts if seat.host.name == host}
         return len(workers) * memory.worker_host_bytes(weights)
     experts = sum(done.load.expert_bytes[: done.load.experts_in_ram])
-    return experts + memory.host_bytes(weights, workload, devices=len(done.parts), copies=done.load.copies)
+    alone = [seat.card.kind for seat, _ in done.parts] == ["cpu"] and not chain.served
+    return experts + memory.host_bytes(weights, workload, devices=len(done.parts), copies=done.load.copies, alone=alone)
 
 
 def short_of_ram(host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan) -> tuple[int, str | None]:
@@ -37,7 +38,8 @@ def _ram(
 ) -> tuple[int, int | None]:  # fmt: skip
     """What a host needs beside its cards, and what is available there."""
     seen = scan.host(name)
-    on_cpu = sum(d.total_bytes for d in devices if d.host == name and d.position < 0)
+    processors = {card.id for card in seen.cards if card.kind == "cpu"} if seen else set()
+    on_cpu = sum(d.total_bytes for d in devices if d.host == name and (d.position < 0 or d.card in processors))
     return host_bytes[name] + on_cpu, seen.memory_available_bytes if seen else None
 
 
