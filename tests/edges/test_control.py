@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from evener.edges.control import MOST_WAITING, Control, ask
-from evener.errors import HostError
+from evener.edges.control import MOST_WAITING, Control, ask, borrow
+from evener.errors import HostBusy, HostError
 
 
 @pytest.fixture
@@ -90,3 +90,63 @@ async def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     with pytest.raises(HostError, match="cannot write"):
         async with control().listening(tmp_path / "file" / "control.sock"):
             pass
+
+
+class Lender:
+    """Lends when told to; says what happened."""
+
+    def __init__(self, refusal=None):
+        self.refusal = refusal
+        self.down = asyncio.Event()
+        self.happened = []
+
+    async def lend(self):
+        if self.refusal is None:
+            await self.down.wait()
+            self.happened.append("lent")
+        return self.refusal
+
+    def give_back(self):
+        self.happened.append("given back")
+
+
+async def borrowed(path):
+    async with borrow(path):
+        pass
+
+
+def lending(lender):
+    return Control(status=dict, on_down=lambda: None, lender=lender)
+
+
+async def test_what_is_lent_is_given_back_when_the_block_is_left(path):
+    lender = Lender()
+    lender.down.set()
+    async with lending(lender).listening(path):
+        async with borrow(path):
+            assert lender.happened == ["lent"]
+        await asyncio.sleep(0.1)
+        assert lender.happened == ["lent", "given back"]
+
+
+async def test_a_borrower_who_gives_up_before_anything_was_lent_gives_it_back_too(path):
+    lender = Lender()
+    async with lending(lender).listening(path):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(borrowed(path), 0.2)
+        await asyncio.sleep(0.1)
+        assert lender.happened == ["given back"]
+
+
+async def test_a_refused_loan_says_why_and_gives_nothing_back(path):
+    lender = Lender(refusal="it does not serve now")
+    async with lending(lender).listening(path):
+        with pytest.raises(HostBusy, match="it does not serve now"):
+            await borrowed(path)
+    assert lender.happened == []
+
+
+async def test_nobody_lends_where_nobody_listens(path):
+    path.parent.mkdir()
+    with pytest.raises(HostBusy, match="does not listen"):
+        await borrowed(path)

@@ -70,6 +70,9 @@ async def up(
         if alone is not None:
             await session.layout(alone, lambda up: session.measured(up, load=BASELINE, layout=alone.name))
         await session.layout(candidate, lambda up: _serve(session, up, candidate, compare=alone is not None))
+        while True:  # somebody has borrowed the machines
+            await session.lent()
+            await session.layout(candidate, session.serve)
 
     return await supervise(
         planned,

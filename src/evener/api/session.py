@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,7 +18,9 @@ from typing import Any, TextIO
 
 from evener import config
 from evener.api import models
+from evener.api.loan import Loan
 from evener.api.plans import Planned
+from evener.api.rig import Rig
 from evener.bench.load import Load
 from evener.codec import to_data
 from evener.edges import deployments, locks
@@ -27,11 +29,13 @@ from evener.edges.http import AioHttp
 from evener.edges.rpc_probe import RpcProbe
 from evener.edges.run_folder import RunFolder, new_run_id
 from evener.edges.writing import writing
-from evener.errors import ConfigurationError, EngineMissing, EvenerError, Interrupted
+from evener.errors import ConfigurationError, EngineMissing, EvenerError, Interrupted, PortTaken
 from evener.journeys.conditions import conditions_of
 from evener.journeys.deploy import Life, World, deployed
 from evener.journeys.measure import measure_users, while_up
-from evener.launch.bring_up import Up
+from evener.launch.bring_up import Up, require_free_port
+from evener.launch.children import OpenLog
+from evener.ports import Shell
 from evener.records.deployment import Deployment
 from evener.records.events import Progress
 from evener.records.load import UsersResult
@@ -39,9 +43,10 @@ from evener.records.plan import Candidate
 from evener.records.run import Run, Stage, Summary
 from evener.report import comparing, rows
 from evener.state import runs_folder, state_folder
-from evener.together import to_the_end
+from evener.together import to_the_end, until
 
 OnMessage = Callable[[Message], None]
+PORTS_FREE_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +82,13 @@ class Session:
     control: Control | None = None
     results: dict[str, UsersResult] = field(default_factory=dict)  # layout -> what was measured there
     life: Life | None = None  # of the layout that is up, or was last
+    loan: Loan = field(default_factory=Loan)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def is_serving(self) -> bool:
-        """Whether a layout is up for its users: then being stopped is its normal end."""
-        return self.life is not None and self.life.state == "ready"
+        """Whether a layout is up for its users, or lent: then being stopped is its normal end."""
+        return self.life is not None and self.life.state in ("ready", "lent")
 
     def say(self, message: Message) -> None:
         self.on_message(message)
@@ -96,25 +102,7 @@ class Session:
         self.say({"progress": to_data(progress)})
 
     def world(self) -> World:
-        rig = self.planned.rig
-        key = config.api_key(rig.record.serve)
-        shells = rig.shells()
-        return World(
-            shells=shells,
-            doors={h.address: shells[h.name] for h in rig.record.hosts if h.address and h.name in shells},
-            rpc=RpcProbe(),
-            http=AioHttp(),
-            scan=rig.scan,
-            open_log=self.open_log,
-            fact=self.fact,
-            report=self.report,
-            secrets={"LLAMA_API_KEY": key} if key else {},
-        )
-
-    def open_log(self, host: str, name: str) -> TextIO:
-        path = self.folder.log_path(host, f"{name}.log")
-        with writing(path):
-            return path.open("a", encoding="utf-8")
+        return world_of(self.planned.rig, open_log=log_in(self.folder), fact=self.fact, report=self.report)
 
     def keep(self, life: Life, *, fault: str | None = None) -> None:
         """Write the deployment's record as it is now."""
@@ -129,7 +117,7 @@ class Session:
             candidate=life.candidate,
             users=workload.users,
             context=workload.context,
-            processes=tuple(life.processes) if life.state not in ("stopped", "failed") else (),
+            processes=tuple(life.processes) if life.state not in ("stopped", "lent", "failed") else (),
             url=life.up.url if life.up and life.state in ("loaded", "ready") else None,
             run=str(self.folder.path),
             api_key_env=self.planned.rig.record.serve.api_key_env,
@@ -168,11 +156,21 @@ class Session:
         self.fact("measured", {"layout": layout, "users": to_data(self.results[layout])})
 
     async def serve(self, up: Up) -> None:
-        """Be up for its users, until cancelled."""
+        """Be up for its users, until cancelled, or until somebody borrows the machines."""
         self.fact("serving", {"url": up.url})
         if self.life is not None:
             self.life.enter("ready")
-        await asyncio.Event().wait()
+        await self.loan.wanted()
+
+    async def lent(self) -> None:
+        """Nothing is up: others may use the machines, until they have given them back and the ports are free."""
+        assert self.life is not None
+        candidate, shells = self.life.candidate, self.planned.rig.shells()
+        self.life.enter("lent")
+        self.fact("lent", {})
+        await self.loan.returned()
+        self.fact("given back", {})
+        await until(lambda: _are_free(candidate, shells), within_s=PORTS_FREE_WITHIN_S)
 
     def compared(self) -> None:
         """Say what the second machine brought or cost, for one user, as far as it was measured."""
@@ -188,6 +186,46 @@ class Session:
 
 
 Live = Callable[[Session], Awaitable[None]]
+
+
+def world_of(
+    rig: Rig, *, open_log: OpenLog, fact: Callable[[str, dict[str, Any]], None], report: Callable[[Progress], None]
+) -> World:
+    """The real world around a rig's deployment. Raises ConfigurationError for a key that is not where it should be."""
+    key = config.api_key(rig.record.serve)
+    shells = rig.shells()
+    return World(
+        shells=shells,
+        doors={h.address: shells[h.name] for h in rig.record.hosts if h.address and h.name in shells},
+        rpc=RpcProbe(),
+        http=AioHttp(),
+        scan=rig.scan,
+        open_log=open_log,
+        fact=fact,
+        report=report,
+        secrets={"LLAMA_API_KEY": key} if key else {},
+    )
+
+
+def log_in(folder: RunFolder) -> OpenLog:
+    """Logs of the engine's processes, in a run folder."""
+
+    def open_log(host: str, name: str) -> TextIO:
+        path = folder.log_path(host, f"{name}.log")
+        with writing(path):
+            return path.open("a", encoding="utf-8")
+
+    return open_log
+
+
+async def _are_free(candidate: Candidate, shells: Mapping[str, Shell]) -> bool | None:
+    """Whether nobody listens where the candidate wants to; None while somebody does."""
+    try:
+        for command in (*candidate.workers, *candidate.tunnels, *candidate.servers):
+            await require_free_port(shells[command.host], command.listen)
+    except PortTaken:
+        return None
+    return True
 
 
 async def supervise(
@@ -247,7 +285,7 @@ def _require_engines(planned: Planned, hosts: Sequence[str]) -> None:
 async def _run_session(session: Session, live: Live) -> Ended:
     """Run `live` until it ends or somebody asks it to; then finish the run folder, whatever happened."""
     asked_to_end = asyncio.Event()
-    session.control = Control(status=lambda: to_data(session.record), on_down=asked_to_end.set)
+    session.control = Control(status=lambda: to_data(session.record), on_down=asked_to_end.set, lender=session.loan)
     async with session.control.listening(deployments.folder(session.name) / deployments.SOCKET):
         work = asyncio.ensure_future(live(session))
         asked = asyncio.ensure_future(asked_to_end.wait())

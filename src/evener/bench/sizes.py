@@ -91,11 +91,12 @@ def token_prompt(ids: Sequence[int], count: int, *, seed: int, number: int) -> l
     return [ids[(seed + number) % len(ids)], *draw.choices(ids, k=count - 1)]
 
 
-def token_body(
-    fields: dict[str, Any], *, model: str | None, prompt: Sequence[int], tokens: int, extra: dict[str, Any]
+def body(
+    fields: dict[str, Any], *, model: str | None, asked: dict[str, Any], tokens: int, extra: dict[str, Any]
 ) -> bytes:
-    """A streaming text completion of exactly these tokens: no template, and nothing is tokenised on the way."""
-    body: dict[str, Any] = {"model": model} if model is not None else {}
-    body |= {"prompt": list(prompt), "stream": True}
-    body |= {name: tokens if name in LIMITS else value for name, value in fields.items()}
-    return json.dumps(body | extra).encode()
+    """One streaming request. `asked` is `messages` for the chat, or a `prompt` of tokens: then nothing is tokenised on
+    the way, and there is no template. `fields` are the optional ones that the server accepts."""
+    whole: dict[str, Any] = {"model": model} if model is not None else {}
+    whole |= asked | {"stream": True}
+    whole |= {name: tokens if name in LIMITS else value for name, value in fields.items()}
+    return json.dumps(whole | extra).encode()

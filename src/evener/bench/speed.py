@@ -16,9 +16,9 @@ from itertools import count
 from typing import Any
 
 from evener.bench.client import Line, now_ns
-from evener.bench.load import WORDS
+from evener.bench.load import WORDS, prompt_text
 from evener.bench.probe import ANSWER_WITHIN_S, CHAT, Server, one_token_words
-from evener.bench.sizes import Sizes, SpeedTest, token_body, token_prompt
+from evener.bench.sizes import Sizes, SpeedTest, body, token_prompt
 from evener.bench.speed_rows import Sample, gaps, is_cache_hit, row
 from evener.bench.watch import Watch
 from evener.dialects.openai_stream import read
@@ -161,8 +161,7 @@ class SpeedBench:
         self, prompt: Sequence[int], tokens: int, *, warm_up: bool, more: dict[str, Any] | None = None
     ) -> Request:
         extra = (more or {}) | self._sizes.extra
-        body = token_body(self._server.fields, model=self._server.model, prompt=prompt, tokens=tokens, extra=extra)
-        return await self._exchange(COMPLETIONS, body, warm_up=warm_up)
+        return await self._exchange(COMPLETIONS, {"prompt": list(prompt)}, tokens, extra, warm_up=warm_up)
 
     async def _through_chat(self, measuring: _Measuring, *, warm_up: bool) -> Sample | None:
         """A server whose tokens nobody can name: words, as many as make the length; at a depth the difference."""
@@ -181,12 +180,17 @@ class SpeedBench:
         return Sample(request, before)
 
     async def _chat(self, prompt_tokens: int, tokens: int, *, warm_up: bool) -> Request:
-        load = self._sizes.load(max(1, prompt_tokens))
-        body = self._server.body(load, number=next(self._prompts), tokens=tokens)
-        return await self._exchange(CHAT, body, warm_up=warm_up)
+        server, sizes = self._server, self._sizes
+        words = max(1, prompt_tokens - (server.template_tokens or 0))
+        text = prompt_text(server.words, words, seed=sizes.seed, number=next(self._prompts))
+        asked = {"messages": [{"role": "user", "content": text}]}
+        return await self._exchange(CHAT, asked, tokens, sizes.extra, warm_up=warm_up)
 
-    async def _exchange(self, path: str, body: bytes, *, warm_up: bool) -> Request:
-        exchange = await self._line.post(path, body, within_s=self._sizes.timeout_s)
+    async def _exchange(
+        self, path: str, asked: dict[str, Any], tokens: int, extra: dict[str, Any], *, warm_up: bool
+    ) -> Request:
+        sent = body(self._server.fields, model=self._server.model, asked=asked, tokens=tokens, extra=extra)
+        exchange = await self._line.post(path, sent, within_s=self._sizes.timeout_s)
         if exchange.ending == "unreachable":
             self._gone = f"the server went away: {exchange.detail}"
         who = {"id": next(self._requests), "users": 1, "user": 0, "started_ns": self._started_ns}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
 from evener.errors import EngineError
 from evener.records.speed import BenchRow
+
+SIZES = ("-p", "-n", "-pg", "-d", "-r", "-o")
 
 
 def measure_argv(
@@ -26,6 +28,33 @@ def measure_argv(
         *(("-dev", "none", "-ngl", "0") if on_cpu else ("-dev", device, "-ngl", "999")),
         *(("-t", str(threads)) if threads else ()),
         "-fa", "on", "-p", str(prompt), "-n", str(output), "-r", str(repetitions), "-o", "json",
+    )  # fmt: skip
+
+
+def sized_argv(
+    argv: Sequence[str],
+    *,
+    prompts: Sequence[int],
+    outputs: Sequence[int],
+    pairs: Sequence[tuple[int, int]],
+    depths: Sequence[int],
+    repetitions: int,
+) -> tuple[str, ...]:
+    """A plan's llama-bench command with other tests: every prompt, output and pair of both at every depth, as JSON.
+
+    An empty list is the 0 that llama-bench leaves out.
+    """
+    program, *words = argv
+    kept = [word for pair in zip(words[::2], words[1::2], strict=True) if pair[0] not in SIZES for word in pair]
+    return (
+        program,
+        *kept,
+        "-p", ",".join(map(str, prompts)) or "0",
+        "-n", ",".join(map(str, outputs)) or "0",
+        *(word for prompt, output in pairs for word in ("-pg", f"{prompt},{output}")),
+        "-d", ",".join(map(str, depths)),
+        "-r", str(repetitions),
+        "-o", "json",
     )  # fmt: skip
 
 

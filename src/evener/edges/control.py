@@ -1,8 +1,8 @@
 """A supervisor's socket: one JSON object a line. The protocol is documented in docs/reference/control-socket.md.
 
-Client to supervisor: {"do": "status"}, {"do": "follow"}, {"do": "down"}.
-Supervisor to client: {"deployment": ...} for status; a stream of {"progress": ...} and {"fact": ...} for the others,
-until the supervisor has ended and the connection closes.
+Client to supervisor: {"do": "status"}, {"do": "follow"}, {"do": "down"}, {"do": "borrow"}.
+Supervisor to client: {"deployment": ...} for status; {"lent": true} or {"refused": "why"} for borrow; for the others a
+stream of {"progress": ...} and {"fact": ...}, until the supervisor has ended and the connection closes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from evener.edges.writing import writing
+from evener.errors import HostBusy
 from evener.together import to_the_end
 
 Message = dict[str, Any]
@@ -23,12 +24,30 @@ MOST_WAITING = 1000  # messages a slow follower may lag behind before it is drop
 LAST_WORDS_WITHIN_S = 3.0
 
 
-class Control:
-    """The supervisor's end. `status()` gives the deployment's data; `on_down()` is called when somebody asks for it."""
+class Lender(Protocol):
+    """Who can take its deployment off the machines for a while, so that somebody else may use them."""
 
-    def __init__(self, *, status: Callable[[], Message], on_down: Callable[[], None]) -> None:
+    async def lend(self) -> str | None:
+        """Return when nothing is up, None then; or at once, with the reason why not."""
+        ...
+
+    def give_back(self) -> None:
+        """The borrower has gone, whichever way it went."""
+        ...
+
+
+class Control:
+    """The supervisor's end. `status()` gives the deployment's data; `on_down()` is called when somebody asks for it.
+
+    What a `lender` lends is given back when the borrower's connection ends, also when nothing was lent yet.
+    """
+
+    def __init__(
+        self, *, status: Callable[[], Message], on_down: Callable[[], None], lender: Lender | None = None
+    ) -> None:
         self._status = status
         self._on_down = on_down
+        self._lender = lender
         self._followers: dict[asyncio.Queue[Message | None], asyncio.StreamWriter] = {}
         self._drained = asyncio.Event()
         self._drained.set()
@@ -79,6 +98,8 @@ class Control:
                 self._on_down()
             if asked in ("follow", "down"):
                 await self._follow(writer)
+            elif asked == "borrow":
+                await self._lend(reader, writer)
             else:
                 await _send(writer, {"deployment": self._status()})
         writer.close()
@@ -93,6 +114,28 @@ class Control:
                 await _send(writer, message)
         finally:
             self._leave(queue)
+
+    async def _lend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lender = self._lender
+        if lender is None:
+            await _send(writer, {"refused": "it lends nothing"})
+            return
+        left = asyncio.ensure_future(reader.read())
+        lending = asyncio.ensure_future(lender.lend())
+        try:
+            await asyncio.wait([left, lending], return_when=asyncio.FIRST_COMPLETED)
+            if lending.done() and (why := lending.result()) is not None:
+                await _send(writer, {"refused": why})
+                return
+            try:
+                if lending.done():
+                    await _send(writer, {"lent": True})
+                    await left
+            finally:
+                lender.give_back()
+        finally:
+            for wait in (left, lending):
+                wait.cancel()
 
     def _leave(self, queue: asyncio.Queue[Message | None]) -> None:
         self._followers.pop(queue, None)
@@ -118,6 +161,31 @@ async def ask(path: Path, what: str) -> AsyncIterator[Message]:
             yield json.loads(line)
     except (ConnectionError, ValueError):
         return
+    finally:
+        writer.close()
+
+
+@asynccontextmanager
+async def borrow(path: Path) -> AsyncIterator[asyncio.Future[bytes]]:
+    """Have a supervisor take its deployment down for the block; it brings it up again when the connection ends.
+
+    Yields what is done when the supervisor has gone meanwhile. Raises HostBusy when it refuses or does not listen.
+    """
+    try:
+        with _short(path) as name:
+            reader, writer = await asyncio.open_unix_connection(name, limit=16 << 20)
+    except OSError:
+        raise HostBusy(f"{path.parent.name}: its supervisor does not listen", hint="evener status") from None
+    try:
+        await _send(writer, {"do": "borrow"})
+        said = json.loads(await reader.readline() or b"{}")
+        if "lent" not in said:
+            raise HostBusy(f"{path.parent.name}: {said.get('refused', 'its supervisor has gone')}")
+        gone = asyncio.ensure_future(reader.read())
+        try:
+            yield gone
+        finally:
+            gone.cancel()
     finally:
         writer.close()
 

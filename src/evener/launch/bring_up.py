@@ -86,17 +86,13 @@ async def bring_up(
     if not candidate.fits:
         raise DoesNotFit(f"{candidate.name}: {candidate.why_not}", hint="evener plan shows what fits")
     server = candidate.servers[0]
-    for command in (*candidate.workers, *candidate.tunnels, server):
-        await require_free_port(ports.shells[command.host], command.listen)
+    await require_free_port(ports.shells[server.host], server.listen)
     async with AsyncExitStack() as stack:
-        workers = [await stack.enter_async_context(_start("worker", w, ports)) for w in candidate.workers]
-        tunnels = [await stack.enter_async_context(_start("tunnel", t, ports)) for t in candidate.tunnels]
-        await together(_listening(worker, tunnels, ports) for worker in workers)
-        await together(_visit(endpoint, ports) for endpoint in foreign_endpoints(candidate))
+        served = await stack.enter_async_context(workers_up(candidate, ports))
         begun_s = asyncio.get_running_loop().time()
         head_command = replace(server, argv=(*server.argv, *extra))
         head = await stack.enter_async_context(_start("head", head_command, ports))
-        children = (*workers, *tunnels, head)
+        children = (*served, head)
         url = url_of(server.listen)
         await _serving(url, children, ports, within_s=load_within_s(model_bytes))
         for child in children:
@@ -109,6 +105,22 @@ async def bring_up(
             shells=ports.shells,
         )
         ports.report(Progress(what="stopping"))
+
+
+@asynccontextmanager
+async def workers_up(candidate: Candidate, ports: Ports) -> AsyncIterator[tuple[Running, ...]]:
+    """Start the workers and tunnels of a candidate and visit every endpoint of it, for whatever head comes next.
+
+    Raises PortTaken, LoadFailed, or the EndpointError that fits; nothing is left running.
+    """
+    for command in (*candidate.workers, *candidate.tunnels):
+        await require_free_port(ports.shells[command.host], command.listen)
+    async with AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(_start("worker", w, ports)) for w in candidate.workers]
+        tunnels = [await stack.enter_async_context(_start("tunnel", t, ports)) for t in candidate.tunnels]
+        await together(_listening(worker, tunnels, ports) for worker in workers)
+        await together(_visit(endpoint, ports) for endpoint in foreign_endpoints(candidate))
+        yield (*workers, *tunnels)
 
 
 @asynccontextmanager

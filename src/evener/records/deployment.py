@@ -8,8 +8,9 @@ from typing import Literal
 
 from evener.records.plan import Candidate
 
-# "loaded" is up and verified, e.g. for a measurement; "ready" is up for its users.
-State = Literal["starting", "loading", "verifying", "loaded", "ready", "stopping", "stopped", "failed"]
+# "loaded" is up and verified, e.g. for a measurement; "ready" is up for its users; "lent" is off its machines while
+# something else is measured there, and comes back.
+State = Literal["starting", "loading", "verifying", "loaded", "ready", "stopping", "stopped", "lent", "failed"]
 Role = Literal["head", "worker", "tunnel"]
 
 
