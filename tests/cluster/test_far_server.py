@@ -68,3 +68,33 @@ def test_a_pushed_model_is_served_there_with_a_key(rig, model, copies):
     assert [c["verdict"] for c in facts(rig.the_run(), "verified")[0]["checks"]] == ["as planned"]
     for path in rig.state.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_a_cluster_is_served_from_the_far_machine_too(rig, model, copies):
+    beta = rig.bed["beta"]
+    candidates = {c["name"]: c for c in planned(rig)["candidates"]}
+    assert candidates["cluster-on-beta"]["why_not"] == candidates["beta"]["why_not"], "its server needs a copy as well"
+    assert rig.run("models", "push", str(model), "beta", "--rig", str(rig.path)).returncode == 0
+    up = ["up", "demo", "--rig", str(rig.path), "--layout", "cluster-on-beta", "--no-baseline", "-d"]
+    refused = rig.run(*up)
+    assert refused.returncode == 2
+    assert f"{beta.address}: the model would be open to the network without a key" in refused.stderr
+
+    rig.path.write_text(rig.path.read_text().replace("[serve]", '[serve]\napi_key_env = "EVENER_TEST_KEY"'))
+    rig.environment["EVENER_TEST_KEY"] = KEY
+    done = rig.run(*up)
+    assert done.returncode == 0, done.stderr
+    deployment = rig.deployment()
+    assert deployment["url"] == f"http://{beta.address}:{rig.serve}"
+    # The CPU of a head cannot be named to the engine, so there a worker serves it.
+    assert [(p["role"], p["host"]) for p in deployment["processes"]] == [
+        ("worker", "alpha"), ("worker", "beta"), ("head", "beta"),
+    ]  # fmt: skip
+    assert chat(deployment["url"], key=KEY) >= 1
+    assert rig.run("down").returncode == 0
+    rig.assert_nothing_left(within_s=2)
+    (verified,) = facts(rig.the_run(), "verified")
+    assert [c["verdict"] for c in verified["checks"]] == ["as planned", "as planned"]
+    assert {c["host"] for c in verified["checks"]} == {"alpha", "beta"}
+    (freed,) = facts(rig.the_run(), "freed")
+    assert [c["verdict"] for c in freed["checks"]] == ["freed", "freed"]

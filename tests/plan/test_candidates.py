@@ -130,7 +130,7 @@ def test_a_host_without_the_ram_for_the_largest_tensor_is_refused():
 def test_unknown_layout_names_the_known_ones():
     with pytest.raises(NameUnknown) as caught:
         plan(weights(), *two_gpus(), layout="gamma")
-    assert caught.value.hint == "one of: auto, alpha, beta, cluster, cluster-on-beta, cluster-by-memory"
+    assert caught.value.hint == "one of: auto, alpha, beta, cluster, cluster-by-memory"
 
 
 def test_more_context_than_the_model_knows_is_said():

@@ -44,7 +44,7 @@ def _clusters(question: Question, seats: Mapping[str, list[Seat]]) -> Iterator[t
     first = next(iter(seats), None)
     if len(seats) < 2 or first is None or seats[first][0].endpoint:
         return
-    for head in _heads(question, seats):
+    for head in _heads(seats):
         name = CLUSTER if head == first else f"{ON_ANOTHER}{head}"
         whole = _cluster(question, seats, head)
         yield name, whole
@@ -52,14 +52,12 @@ def _clusters(question: Question, seats: Mapping[str, list[Seat]]) -> Iterator[t
             yield f"{name}{PER_CARD}", split
 
 
-def _heads(question: Question, seats: Mapping[str, list[Seat]]) -> list[str]:
-    """Hosts that may run llama-server, of each machine the first."""
-    machines: dict[str, str] = {}
+def _heads(seats: Mapping[str, list[Seat]]) -> Iterator[str]:
+    """Hosts that may run llama-server; of those that are this very machine under several names the first."""
+    local = [name for name, mine in seats.items() if mine[0].host.connection == "local"]
     for name, mine in seats.items():
-        if not mine[0].endpoint:
-            seen = question.scan.host(name)
-            machines.setdefault((seen.machine_id if seen else None) or name, name)
-    return list(machines.values())
+        if not mine[0].endpoint and name not in local[1:]:
+            yield name
 
 
 def _cluster(question: Question, seats: Mapping[str, list[Seat]], head: str) -> Chain:
