@@ -56,7 +56,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
     return Candidate(
         name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices, host_bytes=host_bytes,
         servers=(written.server,), workers=written.workers, tunnels=written.tunnels,
-        predicted=_predicted(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
+        predicted=predicted_of(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
         marginal=not done.load.spare,
         longest_context=context_held(done) if done.load.workload.aim == "context" else None,
         warnings=tuple(ram.checkpoint_warnings(chain.head, done.load, host_bytes, devices, question.scan)),
@@ -163,8 +163,8 @@ def _cpu_of(host: str, scan: Scan) -> Card | None:
 # ---- speed
 
 
-def _predicted(chain: Chain, done: Placed, question: Question) -> Predicted | None:
-    """None where the speed of a device is not known."""
+def predicted_of(chain: Chain, done: Placed, question: Question) -> Predicted | None:
+    """How fast a cut will be. None where the speed of a device is not known."""
     load = done.load
     passed = [*_in_ram(chain, load, question), *stages(chain, done)]
     served = [seat.host.name in chain.served for seat, _ in done.parts]

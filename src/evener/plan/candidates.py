@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from evener.plan.built import built, built_as, built_experts_in_ram, built_partial
 from evener.plan.chains import Chains, chains_of
+from evener.plan.other_cables import over_others
 from evener.plan.placing import Chain, by_memory
 from evener.plan.question import Question
 from evener.plan.replicas import Copy, built_replicas
@@ -26,9 +27,9 @@ def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) 
     """All candidates and the verdict for `layout`.
 
     Each card, each host, experts in RAM or some layers there, replicas, and the clusters. `layout` is "auto", a host's
-    name, "cluster", "cluster-on-HOST", or any candidate's name. Without `advice` neither what the second machine buys
-    nor the ways out are looked for. Raises NameUnknown for any other layout, and ModelError where the model's cache is
-    not known.
+    name, "cluster", "cluster-on-HOST", or any candidate's name. Without `advice` neither what the second machine and
+    another cable would give nor ways out are looked for. Raises NameUnknown for any other layout, and ModelError where
+    the model's cache is not known.
     """
     candidates = tuple(_candidates(question))
     return Plan(
@@ -51,6 +52,7 @@ def judged(
     chains = chains_of(question)
     return replace(
         verdict,
+        reasons=(*verdict.reasons, *over_others(question, candidates, chains)),
         second_machine=benefits(question, candidates, chains),
         ways_out=ways_out(question, candidates, chains, layout) if verdict.kind in SHORT_OF_CARDS else (),
     )

@@ -1,6 +1,7 @@
 """Which cable leads from the head to each host, and where a worker at its far end listens. Pure.
 
-Of several cables between two hosts the one that carries an activation soonest is taken; `plan --link NAME` keeps one.
+Of several cables between two hosts the one that carries an activation soonest is taken; `plan --link NAME` keeps one,
+and plan/other_cables.py says what the others would give.
 """
 
 from __future__ import annotations
@@ -33,19 +34,23 @@ class Route:
 
 def route(head: Host, far: Host, rig: Rig, scan: Scan) -> Route:
     """The best known way from `head` to `far`."""
-    between = [link for link in rig.links if set(link.between) == {head.name, far.name}]
-    speeds = {link.name: _speed(link, head, far, scan) for link in between}
-    link = min(between, key=lambda one: _seconds(speeds[one.name]), default=None)
+    known = cables(head, far, rig, scan)
+    link = min(known, key=lambda one: _seconds(known[one]), default=None)
     address = far.address if link is None else dict(link.addresses).get(far.name) or far.address
     if address is None and not _shares_loopback(head, far, scan):
         address = f"{UNSTATED}{far.name}"
     through = link is not None and link.tunnel and head.connection == "local"
     return Route(
         link=link,
-        speed=speeds[link.name] if link else _unstated(head, far, scan),
+        speed=known[link] if link else _unstated(head, far, scan),
         address=None if through and far.ssh else address,
         ssh=far.ssh if through else None,
     )
+
+
+def cables(head: Host, far: Host, rig: Rig, scan: Scan) -> dict[Link, LinkSpeed]:
+    """Every cable between two hosts, with what is known of it."""
+    return {link: _speed(link, head, far, scan) for link in rig.links if set(link.between) == {head.name, far.name}}
 
 
 def _speed(link: Link, head: Host, far: Host, scan: Scan) -> LinkSpeed:

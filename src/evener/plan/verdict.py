@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from evener.errors import ConfigurationError, NameUnknown
 from evener.plan.routes import UNSTATED
 from evener.plan.words import gib, rate
-from evener.records.plan import Candidate, Objective, Value, Verdict, Workload
+from evener.records.plan import Candidate, Objective, Predicted, Value, Verdict, Workload
 from evener.records.weights import Weights
 
 CLUSTER = "cluster"  # the rig's first host is the head
@@ -84,8 +84,12 @@ def best_alone(candidates: Sequence[Candidate], aim: Objective) -> Candidate | N
 
 
 def figure(candidate: Candidate, aim: Objective) -> Value | None:
-    """What a candidate is predicted to do for the aim. Of layouts with the same context one user's speed decides."""
-    predicted = candidate.predicted
+    """What a candidate is predicted to do for the aim."""
+    return figure_of(candidate.predicted, aim)
+
+
+def figure_of(predicted: Predicted | None, aim: Objective) -> Value | None:
+    """The speed that counts for an aim. Of layouts with the same context one user's decides."""
     if predicted is None:
         return None
     if aim == "crowd":
@@ -197,7 +201,8 @@ def _with_figures(
 
 def _share(other: Value, own: Value, chosen: Candidate) -> str:
     factor = other.value / own.value
-    return f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of {chosen.name}'s"
+    whose = {CLUSTER: "the cluster's", "replicas": "the replicas'"}.get(chosen.name, f"{chosen.name}'s")
+    return f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of {whose}"
 
 
 def _context_against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
