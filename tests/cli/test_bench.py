@@ -34,17 +34,17 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def started(*arguments: str, **variables: str) -> asyncio.subprocess.Process:
+async def started(*arguments: str, command: str = "users", **variables: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "evener", "bench", "users", *arguments),
+        *(sys.executable, "-m", "evener", "bench", command, *arguments),
         env=os.environ | variables,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
 
 
-async def evener(*arguments: str, **variables: str) -> Ended:
-    process = await started(*arguments, **variables)
+async def evener(*arguments: str, command: str = "users", **variables: str) -> Ended:
+    process = await started(*arguments, command=command, **variables)
     async with asyncio.timeout(60):
         out, err = await process.communicate()
     return Ended(process.returncode, out.decode(), err.decode())

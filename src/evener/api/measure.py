@@ -17,11 +17,11 @@ from evener.bench.load import LIMITS, Load
 from evener.bench.probe import Server
 from evener.edges import deployments
 from evener.edges.run_folder import RunFolder, new_run_id, open_run
-from evener.errors import ConfigurationError, RunUnreadable
+from evener.errors import ConfigurationError, HostError, RunUnreadable
 from evener.records.conditions import Conditions
 from evener.records.deployment import Deployment
 from evener.records.rig import Serve
-from evener.records.run import Run
+from evener.records.run import Run, Summary
 
 KEY_VARIABLE = "EVENER_API_KEY"
 INTERRUPTED = "interrupted"
@@ -90,6 +90,16 @@ def new_folder(what: str, conditions: Conditions, *, base: Path | None = None) -
     now = datetime.now(UTC)
     run = Run(id=new_run_id(what, at=now), what=what, started_at=now, conditions=conditions)
     return RunFolder.create(base or state.runs_folder(), run)
+
+
+def finish(folder: RunFolder | None, summary: Summary) -> str | None:
+    """Complete the run; or why that cannot be written: then the folder stays what an interrupted run leaves."""
+    try:
+        if folder is not None:
+            folder.finish(summary)
+    except HostError as error:
+        return error.message
+    return None
 
 
 def not_cancelled() -> None:

@@ -39,6 +39,7 @@ from evener.ports import Shell
 from evener.records.deployment import Deployment
 from evener.records.events import Progress
 from evener.records.load import UsersResult
+from evener.records.pair import PairResult
 from evener.records.plan import Candidate
 from evener.records.run import Run, Stage, Summary
 from evener.report import comparing, rows
@@ -81,6 +82,7 @@ class Session:
     record: Deployment | None = None
     control: Control | None = None
     results: dict[str, UsersResult] = field(default_factory=dict)  # layout -> what was measured there
+    pair: PairResult | None = None  # what two layouts in turns have said so far
     life: Life | None = None  # of the layout that is up, or was last
     loan: Loan = field(default_factory=Loan)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -181,7 +183,8 @@ class Session:
 
     def finish(self, partial: str | None) -> Ended:
         stages = tuple(replace(s, users=self.results.get(s.layout)) for s in self.stages)
-        self.folder.finish(Summary(ended_at=datetime.now(UTC), stages=stages, partial=partial))
+        pair = replace(self.pair, partial=partial) if self.pair else None
+        self.folder.finish(Summary(ended_at=datetime.now(UTC), stages=stages, partial=partial, pair=pair))
         return Ended(stages=stages, run=self.folder.path)
 
 
