@@ -24,6 +24,7 @@ from pathlib import Path
 import memory_shapes
 from evener.api import engines
 from evener.dialects import llama_flags as flags
+from evener.dialects.llama_flags import Offload
 from evener.dialects.llama_log import read_line, read_loaded
 from evener.dialects.rpc_answers import pretend
 from evener.edges.local_shell import LocalShell
@@ -123,7 +124,9 @@ def sparse(opened: Opened, weights: Weights, workload: Workload, folder: Path) -
 async def compare(
     weights: Weights, ask: Asking, workload: Workload, counts: list[int], *, copies: bool
 ) -> list[Device]:
-    rows = await dry_run.ask(ask, ask.full, workload, counts=counts, kinds=["cuda"] * len(counts), copies=copies)
+    rows = await dry_run.ask(
+        ask, ask.full, workload, counts=counts, kinds=["cuda"] * len(counts), offload=Offload(copies=copies)
+    )
     held, caches = memory.held_bytes(weights, kind="cuda"), memory.cache_bytes(weights, workload)
     devices, start = [], 0
     for position, count in enumerate(counts):

@@ -173,3 +173,57 @@ async def test_caches_are_measured_slot_by_slot_and_keep_their_sum():
     engine = Engine({"short": "RPC0 0 4 9 \nRPC1 0 1 9 \nRPC2 0 2 9 \nRPC3 0 0 9 \nRPC4 0 0 9 \nHost 1 0 8 \n"})
     found = await dry_run.measured_caches(weights(blocks=2), WORK, engine.asking())
     assert found == (MIB + MIB // 2, 2 * MIB + MIB // 2, 0)
+
+
+def server(host: str, *argv: str) -> Command:
+    return Command(host=host, argv=("llama-server", *argv), env={}, listen="127.0.0.1:8080")
+
+
+async def test_experts_in_ram_are_asked_for_as_such_and_counted_with_the_hosts_ram():
+    """Blocks 0 and 1 keep their 30 MiB of experts in RAM; the card copies half of a block's for a prompt."""
+    prints = {"full": "RPC0 200 2 40 \nHost 110 0 8 \n", "short": "RPC0 200 2 30 \nHost 61 0 7 \n"}
+    engine, model = Engine(prints), weights(host_bytes=50 * MIB, slot_expert_bytes=(30 * MIB,) * 4 + (0,))
+    plan = replace(
+        candidate(device(0), extra=("-ngl", "999", "-ncmoe", "2")),
+        kind="experts-in-ram",
+        host_bytes={"alpha": 200 * MIB},
+    )
+    done = await confirm(engine, plan, model=model)
+    assert engine.argvs[0][engine.argvs[0].index("-ncmoe") + 1] == "2"
+    assert "-ot" not in engine.argvs[0]
+    assert done.devices[0].compute_bytes == (30 + 15) * MIB
+    assert done.devices[0].compute_estimated
+    ram = done.host_dry_run["alpha"]
+    assert (ram.weights_bytes, ram.kv_bytes, ram.compute_bytes) == (110 * MIB, 0, 8 * MIB)
+    # 5 activations of 512 x 64 F32, three inner ones of 128 and a mask of 2 x 512 x 4096 were estimated: it is 7 MiB
+    assert done.host_bytes["alpha"] == 200 * MIB - (512 * 4 * (5 * 64 + 3 * 128) + 2 * 512 * 4096) + 7 * MIB
+
+
+async def test_layers_left_to_the_cpu_are_the_hosts_without_the_embedding():
+    prints = {"full": "RPC0 200 2 40 \nHost 250 3 8 \n", "short": "RPC0 200 2 30 \nHost 201 3 7 \n"}
+    engine = Engine(prints)
+    on_cpu = replace(device(0, weights_mib=190, kv_mib=3), device="CPU", position=-1, compute_bytes=0, overhead_bytes=0)
+    plan = replace(
+        candidate(on_cpu, device(0), extra=("-ngl", "3")), kind="partial-offload", host_bytes={"alpha": 100 * MIB}
+    )
+    done = await confirm(engine, plan, model=weights(host_bytes=50 * MIB, tied_bytes=50 * MIB))
+    argv = engine.argvs[0]
+    assert (argv[argv.index("-ngl") + 1], argv[argv.index("-ts") + 1], "-ot" in argv) == ("3", "2", False)
+    assert (done.devices[0].weights_bytes, done.devices[0].compute_bytes) == (200 * MIB, 0)
+    assert done.devices[1].compute_bytes == (30 + 50) * MIB  # the largest tensor is copied for a prompt
+    assert (done.host_dry_run["alpha"].weights_bytes, done.host_dry_run["alpha"].kv_bytes) == (50 * MIB, 0)
+
+
+async def test_each_replica_is_asked_for_its_own_users():
+    engine = Engine({"full": "RPC0 200 2 40 \nHost 50 0 8 \n", "short": "RPC0 190 2 30 \nHost 1 0 7 \n"})
+    mine, other = device(0), replace(device(0, free_mib=230), host="beta")
+    plan = replace(
+        candidate(mine, other), name="replicas", kind="replicas",
+        servers=(server("alpha", "-np", "3"), server("beta", "-np", "1")), host_bytes={"alpha": MIB, "beta": MIB},
+    )  # fmt: skip
+    done = await confirm(engine, plan, work=replace(WORK, users=4))
+    assert sorted(argv[argv.index("-np") + 1] for argv in engine.argvs) == ["1", "1", "3", "3"]
+    assert [(d.host, d.compute_bytes) for d in done.devices] == [("alpha", 30 * MIB), ("beta", 30 * MIB)]
+    assert {*done.host_dry_run} == {"alpha", "beta"}
+    # 200 + 2 + 30 + 10 MiB on a card with 230
+    assert (done.fits, done.short_bytes) == (False, 12 * MIB)

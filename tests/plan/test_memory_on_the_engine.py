@@ -14,9 +14,13 @@ from evener.models import skeletons
 from evener.models.parts import Opened, open_model
 from evener.models.sparse import write_sparse
 from evener.plan import dry_run, memory
+from evener.plan.candidates import make_plan
+from evener.plan.commands import Tools
 from evener.plan.dry_run import Asking
-from evener.records.plan import Workload
+from evener.plan.question import Question
+from evener.records.plan import Candidate, Workload
 from tests.models.shapes import header
+from tests.rigs import GIB, card, cpu, rig, scan, seen
 
 pytestmark = pytest.mark.engine
 MIB = 1 << 20
@@ -135,3 +139,39 @@ async def test_a_processor_alone_holds_a_tied_embedding_once(engine, tmp_path, n
     held, caches = sum(memory.held_bytes(weights)), sum(memory.cache_bytes(weights, workload))
     engines = sum(rows["Host"][:2]) + short["Host"][2]
     assert (held + caches + compute + beside) / MIB == pytest.approx(engines, rel=0.002, abs=3)
+
+
+async def confirmed_on_one_card(
+    engine: Path, folder: Path, name: str, gib: int, layout: str
+) -> tuple[Candidate, Candidate]:
+    """(planned, confirmed) for one card of that size and a host with 32 GiB of RAM."""
+    opened, workload = skeletons.find(name), Workload(context=8192, users=2)
+    weights = opened.weights()
+    seen_here = scan(seen("alpha", card("RTX 5090", gib * GIB), cpu()))
+    question = Question(
+        rig=rig("alpha"), scan=seen_here, weights=weights, workload=workload, tools=Tools(engines={}, ports={})
+    )
+    planned = make_plan(question).candidate(layout)
+    assert planned is not None
+    ask = asking(engine, folder, opened, workload)
+    return planned, await dry_run.confirm(planned, weights, workload, ask, kinds={})
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "layout"),
+    [
+        ("qwen3.6-35b-a3b:q6_k", 16, "alpha-experts-in-ram"),
+        ("gpt-oss-120b:mxfp4", 48, "alpha-experts-in-ram"),
+        ("llama-3.3-70b:q3_k_m", 24, "alpha-partial-offload"),
+        ("gemma-3-27b:q8_0", 20, "alpha-partial-offload"),
+    ],
+)
+async def test_layouts_with_a_part_in_ram_are_confirmed_on_card_and_host(engine, tmp_path, name, gib, layout):
+    planned, done = await confirmed_on_one_card(engine, tmp_path, name, gib, layout)
+    assert done.fits
+    for before, after in zip(planned.devices, done.devices, strict=True):
+        assert after.dry_run is not None
+        assert (after.weights_bytes, after.kv_bytes) == (before.weights_bytes, before.kv_bytes)
+        assert after.total_bytes == pytest.approx(before.total_bytes, rel=0.02)
+    assert done.host_dry_run["alpha"].weights_bytes > 0
+    assert done.host_bytes["alpha"] == pytest.approx(planned.host_bytes["alpha"], rel=0.02, abs=10 * MIB)

@@ -129,7 +129,13 @@ def bench_argv(binary: str, server: Sequence[str], *, workload: Workload) -> tup
 
 
 def dry_run_argv(
-    binary: str, model: str, *, workload: Workload, endpoint: str | None, counts: Sequence[int], copies: bool = True
+    binary: str,
+    model: str,
+    *,
+    workload: Workload,
+    endpoint: str | None,
+    counts: Sequence[int],
+    offload: Offload = EVERYTHING,
 ) -> tuple[str, ...]:
     """llama-fit-params' argv: load nothing, print what each device would hold. No `endpoint` means the CPU alone.
 
@@ -140,8 +146,8 @@ def dry_run_argv(
         binary,
         "-m", model, "--fit-print", "on",
         *(("--rpc", endpoint) if endpoint else ()),
-        *_placement(devices if endpoint else [], counts),
-        *(() if copies else NO_COPIES),
+        *_placement(devices if endpoint else [], counts, offload.slots),
+        *offload.argv(),
         "-c", str(workload.context if workload.unified else workload.context * workload.users),
         "-np", "1" if workload.unified else str(workload.users),
         "-ctk", workload.kv_type_k, "-ctv", workload.kv_type_v, "-fa", "on", "--no-repack",

@@ -20,7 +20,10 @@ def ram_bytes(host: str, chain: Chain, done: Placed) -> int:
         return len(workers) * memory.worker_host_bytes(weights)
     experts = sum(done.load.expert_bytes[: done.load.experts_in_ram])
     alone = [seat.card.kind for seat, _ in done.parts] == ["cpu"] and not chain.served
-    return experts + memory.host_bytes(weights, workload, devices=len(done.parts), copies=done.load.copies, alone=alone)
+    return experts + memory.host_bytes(
+        weights, workload, devices=len(done.parts), copies=done.load.copies, alone=alone,
+        at_work=bool(done.load.experts_in_ram or done.load.begin),
+    )  # fmt: skip
 
 
 def short_of_ram(host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], scan: Scan) -> tuple[int, str | None]:

@@ -34,9 +34,6 @@ from evener.records.speed import DeviceSpeed, LinkSpeed
 from evener.records.weights import Weights
 
 Truths = NDArray[np.bool_]
-# Of a block whose experts are in RAM, what a prompt's batch copies to the card at once: gate, up or down. In mixes of
-# several types the largest of the three takes less than half.
-OFFLOADED_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +97,9 @@ class Load:
     def _offloaded(self, start: int) -> int:
         """What is copied to a card for a prompt's batch, of weights that stay in RAM."""
         if self.begin and start == self.begin:
-            return self.weights.largest_tensor_bytes
+            return memory.offloaded_bytes(self.weights, layers_in_ram=self.begin)
         if start < self.experts_in_ram:
-            return int(max(self.expert_bytes[: self.experts_in_ram]) * OFFLOADED_SHARE)
+            return memory.offloaded_bytes(self.weights, experts_in_ram=self.experts_in_ram)
         return 0
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 CandidateKind = Literal[
@@ -149,6 +149,8 @@ class Candidate:
     short_bytes: int
     devices: tuple[DevicePlan, ...]
     host_bytes: dict[str, int]  # RAM beyond the cards, per host
+    # what the engine's dry run says of it: no logits, and no tensor on its way to a worker
+    host_dry_run: dict[str, DryRun] = field(default_factory=dict)
     servers: tuple[Command, ...]
     workers: tuple[Command, ...]
     tunnels: tuple[Command, ...] = ()  # ssh, on the head's host, for links with tunnel = true

@@ -9,7 +9,14 @@ from evener.plan.memory.compute import (
     host_compute_bytes,
     logits_bytes,
 )
-from evener.plan.memory.held import OVERHEAD_BYTES, draft_bytes, held_bytes, host_bytes, worker_host_bytes
+from evener.plan.memory.held import (
+    OVERHEAD_BYTES,
+    draft_bytes,
+    held_bytes,
+    host_bytes,
+    offloaded_bytes,
+    worker_host_bytes,
+)
 from evener.plan.memory.sizes import PADDING, UBATCH, outputs, padded
 
 __all__ = [
@@ -30,6 +37,7 @@ __all__ = [
     "host_bytes",
     "host_compute_bytes",
     "logits_bytes",
+    "offloaded_bytes",
     "outputs",
     "padded",
     "worker_host_bytes",

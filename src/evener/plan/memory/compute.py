@@ -91,8 +91,15 @@ def boundary_bytes(weights: Weights, *, position: int, piped: bool) -> int:
     return PIPELINE_COPIES * activation_bytes(weights) if piped and position and weights.norm_first else 0
 
 
-def host_compute_bytes(weights: Weights, workload: Workload, *, devices: int, copies: bool = True) -> int:
-    """Estimated compute buffer in the head's RAM: inputs and masks before they go to the devices."""
+def host_compute_bytes(
+    weights: Weights, workload: Workload, *, devices: int, copies: bool = True, at_work: bool = False
+) -> int:
+    """Estimated compute buffer in the head's RAM: inputs and masks before they go to the devices.
+
+    `at_work`: its processor has blocks or experts of its own, and needs what a device would need for them.
+    """
+    if at_work:
+        return compute_bytes(weights, workload, devices=1, position=0) + activation_bytes(weights)
     piped = copies and devices > 1
     return HOST[piped] * activation_bytes(weights) + _masks(weights, workload, piped=piped)
 
