@@ -6,16 +6,18 @@ Definitions: docs/reference/metrics.md. Rates are in tokens per second; a spread
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from evener.bench.sizes import SpeedTest
 from evener.bench.summarise import decode_rate
 from evener.records.load import Request
+from evener.records.speed import BenchRow
 from evener.records.speed_rows import Repeated, SpeedRow
 
 RATE = "tok/s"
 SHARED_TOKENS = 64
+NAMES = {"server": "the server", "llama_bench": "llama-bench"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,15 @@ def repeated(values: Iterable[float | None], unit: str) -> Repeated:
     )
 
 
+def beside(rows: Sequence[SpeedRow], measured: Sequence[BenchRow]) -> tuple[SpeedRow, ...]:
+    """The rows with what llama-bench measured of the same tests."""
+    known = {(one.prompt_tokens, one.output_tokens, one.depth): one.tokens_per_s for one in measured}
+    return tuple(
+        replace(one, llama_bench=repeated(known.get((one.prompt_tokens, one.output_tokens, one.depth), ()), RATE))
+        for one in rows
+    )
+
+
 def gaps(rows: Sequence[SpeedRow], *, through_template: bool) -> str:
     """Why the views differ, and by how much they do here."""
     template = "the chat template and " if through_template else ""
@@ -70,17 +81,21 @@ def gaps(rows: Sequence[SpeedRow], *, through_template: bool) -> str:
         " timings are prompt_n / prompt_ms and (n - 1) / predicted_ms, since the first token comes with the prompt;"
         " llama-bench decodes random tokens in a loop, without a server, a sampler or text."
     )
-    shares = [line for one in rows if (line := _share(one))]
-    return f"{said} {'; '.join(shares)}." if shares else said
+    shares = [line for line in (_shares(rows, "server"), _shares(rows, "llama_bench")) if line]
+    return f"{said} Here the client's figures are {' and '.join(shares)}." if shares else said
 
 
-def _share(one: SpeedRow) -> str | None:
-    against = [
-        f"{one.client.mean / other.mean:.1%} of {name}'s"
-        for name, other in (("the server", one.server), ("llama-bench", one.llama_bench))
-        if other is not None and other.mean and one.client.mean
+def _shares(rows: Sequence[SpeedRow], view: str) -> str | None:
+    """The client's figures as a share of another view's, from the least to the greatest."""
+    shares = [
+        one.client.mean / other.mean
+        for one in rows
+        if (other := getattr(one, view)) is not None and other.mean and one.client.mean
     ]
-    return f"{one.test}: the client's figure is {' and '.join(against)}" if against else None
+    if not shares:
+        return None
+    low, high = f"{min(shares):.1%}", f"{max(shares):.1%}"
+    return f"{low if low == high else f'{low} to {high}'} of {NAMES[view]}'s"
 
 
 def _prompt_seen(one: Sample, test: SpeedTest, rtt_s: float) -> float | None:
