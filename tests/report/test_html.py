@@ -66,7 +66,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.words.append(data.strip())
         if self.open and self.open[-1] == "caption":
-            self.captions.append(data)
+            self.captions += [data.strip()] if data.strip() else []
 
 
 def page(run_: Run, summary_: Summary | None) -> str:
@@ -111,14 +111,15 @@ def test_no_id_is_used_twice_and_every_picture_has_words(pages: dict[str, str], 
 def test_all_tables_and_charts_are_there(pages: dict[str, str]) -> None:
     found = Page(pages["demo"])
     assert found.captions == [
-        "Medians over completed requests; prompts are not part of tok/s",
+        "alpha alone",
+        "alpha + beta",
         "Verification after load",
         "Given back after stop",
         "From the start of the first process to ready; one load each",
         "Everything recorded that could change a number",
         "Recorded events",
     ]
-    assert pages["demo"].count('<svg class="chart"') == 3
+    assert pages["demo"].count('<svg class="chart"') == 4
     assert pages["demo"].count('<svg class="rig"') == 2
 
 
@@ -158,7 +159,7 @@ def test_what_is_unknown_is_said_and_never_drawn_as_nothing(pages: dict[str, str
 
 
 def test_an_invalid_result_is_struck_out_and_not_drawn(pages: dict[str, str]) -> None:
-    assert '<tr class="invalid">' in pages["failed"]
+    assert '<table class="invalid">' in pages["failed"]
     assert '<svg class="chart"' not in pages["failed"]
 
 

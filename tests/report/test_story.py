@@ -33,7 +33,7 @@ from evener.edges.run_folder import open_run
 from evener.records.events import Fact
 from evener.records.load import ClientCost
 from evener.records.run import Stage
-from evener.report import recover, rows
+from evener.report import level_columns, recover, rows
 from evener.report.parts import Caution, Story
 from evener.report.story import tell
 
@@ -154,9 +154,9 @@ def test_a_measurement_that_was_cut_short_says_so() -> None:
 
 def test_a_run_without_plan_rig_or_scan_still_has_a_story() -> None:
     story = tell(run(plan=None, rig=None, scan=None), summary(CLUSTER_STAGE), (), ())
-    assert story.title == "demo"
+    assert story.title == "smollm2: demo"
     assert story.layouts[0].label == "cluster"
-    assert story.headline == "cluster: 34.0 tok/s for one user"
+    assert story.headline == "34.0 tok/s for one user; 4 users together 60.0 tok/s, each 16.0"
 
 
 def test_what_went_wrong_is_said_in_the_order_of_the_run() -> None:
@@ -230,9 +230,9 @@ def test_what_is_left_is_what_was_not_there_before() -> None:
 
 def test_the_slow_end_is_p90_or_the_greatest_value_and_never_a_p90_that_n_does_not_allow() -> None:
     one = spread(120.0, None, 20, "ms")
-    assert rows.slow_end(one) == "-"
-    assert rows.slow_end(replace(one, most=181.2)) == "most 181"
-    assert rows.slow_end(replace(one, p90=160.0, most=181.2)) == "160"
+    assert level_columns.slow_end(one) is None
+    assert level_columns.slow_end(replace(one, most=181.2)) == "most 181"
+    assert level_columns.slow_end(replace(one, p90=160.0, most=181.2)) == "160"
 
 
 def test_layers_are_counted_in_device_order_whatever_the_order_of_the_rows() -> None:
@@ -284,6 +284,7 @@ def test_the_json_keeps_its_keys() -> None:
     assert list(data) == [
         "id", "what", "title", "state", "started_at", "ended_at", "headline", "basis", "headline_users", "speeds",
         "comparisons", "findings", "cautions", "layouts", "conditions", "limits", "moments",
+        "pair", "timeline",
     ]  # fmt: skip
     assert data["comparisons"][0]["change"] == pytest.approx(34 / 61 - 1)
 

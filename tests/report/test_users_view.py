@@ -9,7 +9,6 @@ from evener.report import terminal
 
 WIDE = replace(
     level(4, each=25.0, interval=(24.0, 26.0), total=94.0, n=40, ttft=260.0, errored={"timeout": 2}),
-    people=11,
     ttft_ms=spread(260.0, (234.0, 286.0), 40, "ms", p90=410.0),
 )
 
@@ -20,7 +19,7 @@ def test_columns_go_where_room_is_short_and_the_table_says_which() -> None:
     narrow = shown(terminal.users_table(result), 60)
     assert "no room for: ITL ms" in narrow
     assert max(map(len, narrow.splitlines())) <= 60
-    assert "no room for: ITL ms, of one user's, TTFT p90" in shown(terminal.users_table(result), 50)
+    assert "no room for: ITL ms, of one user's, TTFT p90" in shown(terminal.users_table(result), 44)
 
 
 def test_a_width_that_is_asked_for_holds_in_a_wider_place() -> None:
@@ -34,5 +33,9 @@ def test_speeds_waits_and_failures_are_never_dropped() -> None:
 
 def test_what_nobody_knows_takes_no_column() -> None:
     words = shown(terminal.users_table(users_result(level(1, each=61.0, interval=None, total=58.0, n=3))), 120).split()
-    assert "people" not in words
     assert "p90" not in words
+
+
+def test_people_are_called_people() -> None:
+    heading = shown(terminal.users_table(users_result(replace(WIDE, people=4))), 120)
+    assert heading.splitlines()[1].split()[0] == "people"

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from evener.records.card import Holder
+from evener.records.context_limits import ContextResult
 from evener.records.load import Level, Request, UsersResult
+from evener.records.pair import PairResult
 from evener.records.run import Stage, Summary
+from evener.records.speed_rows import SpeedResult
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import Caution, Layout
-from evener.report.rows import left_bytes
-from evener.report.words import count, listed, size
+from evener.report.rows import condition, left_bytes
+from evener.report.words import classes, count, listed, size
+
+_SATURATED = "the measuring client was saturated: the server may be faster than these figures say"
 
 
 def cautions(
     summary: Summary | None, stages: Sequence[Stage], layouts: Sequence[Layout], requests: Sequence[Request]
 ) -> tuple[Caution, ...]:
     """Grave ones first; otherwise in the order of the run."""
-    found = [*_run(summary, requests)]
+    found = [*_run(summary, requests), *_tokens(stages, requests)]
+    if summary and summary.pair:
+        found += [Caution(grave=grave, text=text) for grave, text in _pair(summary.pair)]
     if shared := [layout.label for layout in layouts if layout.one_machine]:
         text = f"{listed(shared)}: its hosts are one machine; this is the cost of splitting, not of a cable"
         found.append(Caution(grave=False, text=text))
     for stage, layout in zip(stages, layouts, strict=True):
-        found += [Caution(grave=grave, text=f"{layout.label}: {text}") for grave, text in _stage(stage)]
+        where = f"{layout.label}: " if layout.kind or len(layouts) > 1 else ""
+        found += [Caution(grave=grave, text=f"{where}{text}") for grave, text in _stage(stage)]
     return tuple(sorted(found, key=lambda caution: not caution.grave))
 
 
@@ -37,8 +45,13 @@ def _run(summary: Summary | None, requests: Sequence[Request]) -> Iterator[Cauti
             yield Caution(grave=True, text=f"Recorded before it ended: {_requests(requests)}")
     elif summary.partial:
         yield Caution(grave=True, text=f"This run is partial: {summary.partial}")
+
+
+def _tokens(stages: Sequence[Stage], requests: Sequence[Request]) -> Iterator[Caution]:
+    """What makes the times or the counts of requests doubtful. Only a cold curve of users forbids the cache."""
     real = [r for r in requests if not r.warm_up]
-    if cached := sum(bool(r.cached_tokens) for r in real):
+    meant = any(x.speed or x.context or (x.users and x.users.mode == "warm") for x in stages)
+    if not meant and (cached := sum(bool(r.cached_tokens) for r in real)):
         text = (
             f"{cached} of {count(len(real), 'request')} found part of the prompt in the cache: their TTFT is too good"
         )
@@ -53,11 +66,7 @@ def _run(summary: Summary | None, requests: Sequence[Request]) -> Iterator[Cauti
 def _requests(requests: Sequence[Request]) -> str:
     failed = Counter(str(r.failure) for r in requests if r.failure)
     done = sum(r.failure is None and r.end_s is not None for r in requests)
-    return f"{count(len(requests), 'request')}, {done} completed" + (f", failed: {_classes(failed)}" if failed else "")
-
-
-def _classes(by_class: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in sorted(by_class.items()) if n)
+    return f"{count(len(requests), 'request')}, {done} completed" + (f", failed: {classes(failed)}" if failed else "")
 
 
 def _stage(stage: Stage) -> Iterator[tuple[bool, str]]:
@@ -65,6 +74,9 @@ def _stage(stage: Stage) -> Iterator[tuple[bool, str]]:
         yield from _check(check)
     if stage.users:
         yield from _users(stage.users)
+    for other in (stage.speed, stage.context):
+        if other:
+            yield from _result(other)
     for freed in stage.freed:
         yield from _freed(freed)
     yield from _drifted(stage)
@@ -84,15 +96,50 @@ def _check(check: CardCheck) -> Iterator[tuple[bool, str]]:
         yield True, f"{where} got {check.layers_seen} layers, planned {check.layers_planned}"
 
 
-def _users(result: UsersResult) -> Iterator[tuple[bool, str]]:
+def _pair(result: PairResult) -> Iterator[tuple[bool, str]]:
+    yield from _said(result)
+    if result.differing:
+        yield (
+            False,
+            f"A and B differ in more than their names: {listed([condition(name) for name in result.differing])}",
+        )
+    if result.unknown:
+        yield False, f"nobody knows whether A and B differ in: {listed([condition(name) for name in result.unknown])}"
+
+
+def _said(result: UsersResult | SpeedResult | ContextResult | PairResult) -> Iterator[tuple[bool, str]]:
+    """What a result says about itself."""
     if result.validity != "valid":
         yield True, f"the figures must not be used: {result.validity}"
     if result.partial:
         yield True, f"measured only in part: {result.partial}"
     for note in result.notes:
         yield False, note
+
+
+def _result(result: SpeedResult | ContextResult) -> Iterator[tuple[bool, str]]:
+    yield from _said(result)
     if result.client.saturated:
-        yield True, "the measuring client was saturated: the server may be faster than these figures say"
+        yield True, _SATURATED
+    named = [(r.test, r.by_class, r.note) for r in result.rows] if isinstance(result, SpeedResult) else []
+    if isinstance(result, ContextResult):
+        named = [(f"at {count(x.tokens, 'token')}", x.by_class, x.note) for x in result.lengths]
+        for length in result.lengths:
+            if length.truncated:
+                yield True, f"at {count(length.tokens, 'token')}, the server cut the prompt without saying so"
+    for name, by_class, note in named:
+        if by_class:
+            yield True, f"{name}, failed: {classes(by_class)}"
+        if note:
+            yield False, f"{name}: {note}"
+
+
+def _users(result: UsersResult) -> Iterator[tuple[bool, str]]:
+    yield from _said(result)
+    if result.client.saturated:
+        yield True, _SATURATED
+    if result.kv_exhausted_from is not None:
+        yield True, f"from {count(result.kv_exhausted_from, 'user')} on, requests died because the KV cache was full"
     for level in result.levels:
         yield from _level(level)
 
@@ -102,8 +149,8 @@ def _level(level: Level) -> Iterator[tuple[bool, str]]:
     sent = counts.completed + counts.errored + counts.invalid
     users = f"with {count(level.users, 'user')}"
     if counts.errored:
-        classes = f": {_classes(counts.by_class)}" if counts.by_class else ""
-        yield True, f"{users}, {counts.errored} of {count(sent, 'request')} failed{classes}"
+        how = f": {classes(counts.by_class)}" if counts.by_class else ""
+        yield True, f"{users}, {counts.errored} of {count(sent, 'request')} failed{how}"
     if counts.invalid:
         yield True, f"{users}, {counts.invalid} of {count(sent, 'request')} gave no usable figures"
     if level.note:

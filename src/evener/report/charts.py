@@ -1,42 +1,17 @@
-"""User curves as inline SVG that follow the page: its colours, its font, light or dark. Needs matplotlib only to draw.
-
-Colours are drawn as stand-ins and replaced by CSS variables, so that one drawing serves both colour schemes. Series
-differ in marker and dash as well: a grey print can be read. The same data gives the same bytes.
-"""
+"""Curves of users: speed, share of one user's speed and first token, with the limits people set. Drawn by `drawing`."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from evener.records.load import Level, Spread
+from evener.report.drawing import INK, MARKERS, PAPER, colour_of, dash_of, dress, svg
 from evener.report.parts import Layout
-from evener.report.words import plain
+from evener.report.words import number
 
-MARKERS = ("o", "s", "^", "D", "v", "P")
-DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 2", "10 4")
-_SERIES = ("#e1000a", "#e2000a", "#e3000a", "#e4000a", "#e5000a", "#e6000a")
-_INK, _FAINT, _PAPER = "#e7000a", "#e8000a", "#e9000a"
-_VARIABLES = {
-    **{stand_in: f"var(--series-{i})" for i, stand_in in enumerate(_SERIES, start=1)},
-    _INK: "var(--ink)",
-    _FAINT: "var(--line)",
-    _PAPER: "var(--paper)",
-}
-_SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "evener",
-    "font.size": 9,
-    "text.color": _INK,
-    "axes.edgecolor": _FAINT,
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-}
+_LOG_FROM = 20  # greatest / least value, from which on a linear axis hides the small ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +32,22 @@ class Series:
     points: tuple[Point, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A limit that people set: a line across the chart."""
+
+    value: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """The largest user count at which a layout is comfortable."""
+
+    style: int
+    users: int
+
+
 def total(layouts: Sequence[Layout]) -> tuple[Series, ...]:
     """Tokens per second of all users together. A single measurement each: no interval exists."""
     return _series(layouts, lambda level: _plain(level.users, level.total_tokens_per_s))
@@ -67,9 +58,40 @@ def per_user(layouts: Sequence[Layout]) -> tuple[Series, ...]:
     return _series(layouts, lambda level: _median(level.users, level.per_user_tokens_per_s))
 
 
+def degradation(layouts: Sequence[Layout]) -> tuple[Series, ...]:
+    """Each user's speed in percent of what one user alone gets; only where there is more than the one user."""
+    found = _series(layouts, lambda level: _plain(level.users, _percent(level)))
+    return found if any(point.users > 1 for each in found for point in each.points) else ()
+
+
 def ttft(layouts: Sequence[Layout]) -> tuple[Series, ...]:
     """Median time to first token, ms, with p90 where n allows it."""
     return _series(layouts, lambda level: _median(level.users, level.ttft_ms))
+
+
+def rate_rules(layouts: Sequence[Layout]) -> tuple[Rule, ...]:
+    """The slowest decode rate that the limits allow."""
+    limits = [1000 / x.crowd.limits.tpot_ms for x in layouts if x.crowd and x.crowd.limits and x.crowd.limits.tpot_ms]
+    return _rules(limits, "tok/s")
+
+
+def ttft_rules(layouts: Sequence[Layout]) -> tuple[Rule, ...]:
+    """The longest wait that the limits allow."""
+    limits = [x.crowd.limits.ttft_ms for x in layouts if x.crowd and x.crowd.limits and x.crowd.limits.ttft_ms]
+    return _rules(limits, "ms")
+
+
+def _rules(limits: Iterable[float], unit: str) -> tuple[Rule, ...]:
+    return tuple(Rule(value=value, label=f"limit {number(value)} {unit}") for value in sorted(set(limits)))
+
+
+def marks(layouts: Sequence[Layout]) -> tuple[Mark, ...]:
+    """One per layout that is known to be comfortable for somebody."""
+    return tuple(
+        Mark(style=style, users=x.crowd.comfortable.holds_for)
+        for style, x in enumerate(layouts)
+        if not x.invalid and x.crowd and x.crowd.comfortable and x.crowd.comfortable.holds_for is not None
+    )
 
 
 def _series(layouts: Sequence[Layout], point: Callable[[Level], Point | None]) -> tuple[Series, ...]:
@@ -82,6 +104,12 @@ def _series(layouts: Sequence[Layout], point: Callable[[Level], Point | None]) -
     return tuple(drawn)
 
 
+def _percent(level: Level) -> float | None:
+    if level.degradation is None:
+        return 100.0 if level.users == 1 and level.per_user_tokens_per_s.p50 is not None else None
+    return level.degradation * 100
+
+
 def _plain(users: int, value: float | None) -> Point | None:
     return None if value is None else Point(users=users, value=value)
 
@@ -92,37 +120,54 @@ def _median(users: int, spread: Spread) -> Point | None:
     return Point(users=users, value=spread.p50, interval=spread.interval, high=spread.p90)
 
 
-def line_chart(series: Sequence[Series], *, name: str, told: str, unit: str, hollow: bool = True) -> str:
+def told(about: str, series: Sequence[Series], layouts: Sequence[Layout]) -> str:
+    """A chart in words: every value, layout by layout."""
+    lines = [
+        f"{layouts[each.style].label}: " + ", ".join(f"{number(p.value)} at {p.users}" for p in each.points)
+        for each in series
+    ]
+    return f"{about}. {'; '.join(lines)}"
+
+
+def line_chart(
+    series: Sequence[Series],
+    *,
+    name: str,
+    told: str,
+    unit: str,
+    who: str = "users",
+    hollow: bool = True,
+    rules: Sequence[Rule] = (),
+    marks: Sequence[Mark] = (),
+    may_be_log: bool = False,
+) -> str:
     """An inline `<svg>`, "" where there is nothing to draw. `name` keeps its ids apart from other charts' on the page.
 
     `told` is the chart in words, for those who cannot see it. `hollow` marks points that lack an interval.
     """
     if not series:
         return ""
-    from matplotlib import style
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
 
-    with style.context(["default", _SETTINGS], after_reset=True):  # not the reader's matplotlibrc
-        figure = Figure(figsize=(3.7, 2.7), layout="constrained")
-        FigureCanvasSVG(figure)
+    def draw(figure: Any) -> None:
         axes = figure.add_subplot()
         for each in series:
             _draw(axes, each, among=len(series), hollow=hollow)
-        _dress(axes, series, unit)
-        buffer = io.StringIO()
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    return _inline(buffer.getvalue(), name=name, told=told)
+        values = _values(series, rules)
+        log = may_be_log and min(values) > 0 and max(values) / min(values) > _LOG_FROM
+        _dress(axes, series, unit, who=who, values=values, log=log)
+        for rule in rules:
+            _rule(axes, rule)
+        for mark in marks:
+            _mark(axes, mark)
+
+    return svg(draw, size=(3.7, 2.7), name=name, told=told)
 
 
 def _draw(axes: Any, series: Series, *, among: int, hollow: bool) -> None:
-    look = series.style % len(_SERIES)
-    colour = _SERIES[look]
+    colour, marker = colour_of(series.style), MARKERS[series.style % len(MARKERS)]
     shift = _shift(series, among)
     x = [point.users + shift for point in series.points]
-    dash: Any = tuple(float(n) for n in DASHES[look].split())
-    axes.plot(x, [p.value for p in series.points], color=colour, linewidth=1.8, linestyle=(0, dash) if dash else "-")
+    axes.plot(x, [p.value for p in series.points], color=colour, linewidth=1.8, linestyle=dash_of(series.style))
     for at, point in zip(x, series.points, strict=True):
         if point.interval:
             low, high = point.interval
@@ -130,8 +175,8 @@ def _draw(axes: Any, series: Series, *, among: int, hollow: bool) -> None:
         if point.high is not None:
             axes.plot([at], [point.high], color=colour, marker="_", markersize=11, markeredgewidth=2, linestyle="")
         axes.plot(
-            [at], [point.value], color=colour, marker=MARKERS[look], markersize=6.5, linestyle="", markeredgewidth=1.6,
-            markerfacecolor=_PAPER if hollow and point.interval is None else colour,
+            [at], [point.value], color=colour, marker=marker, markersize=6.5, linestyle="", markeredgewidth=1.6,
+            markerfacecolor=PAPER if hollow and point.interval is None else colour,
         )  # fmt: skip
 
 
@@ -141,42 +186,48 @@ def _shift(series: Series, among: int) -> float:
     return 0.0 if among == 1 else widest * 0.016 * (series.style - (among - 1) / 2)
 
 
-def _dress(axes: Any, series: Sequence[Series], unit: str) -> None:
+def _dress(axes: Any, series: Sequence[Series], unit: str, *, who: str, values: Sequence[float], log: bool) -> None:
     users = sorted({point.users for each in series for point in each.points})
     axes.set_xticks(users, labels=[str(n) for n in users])
     edge = (users[-1] - users[0] or 1) * 0.08
     axes.set_xlim(users[0] - edge, users[-1] + edge)
-    axes.set_ylim(bottom=0, top=_top(series))
-    axes.set_xlabel("users")
-    axes.set_ylabel(unit)
-    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0, pad=6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    if log:
+        _log_axis(axes, values)
+    else:
+        axes.set_ylim(bottom=0, top=max(values) * 1.08 or 1.0)
+    axes.set_xlabel(who)
+    axes.set_ylabel(f"{unit}, logarithmic" if log else unit)
+    dress(axes)
 
 
-def _top(series: Sequence[Series]) -> float:
+def _log_axis(axes: Any, values: Sequence[float]) -> None:
+    """Ticks at 1, 2 and 5, as plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=min(values) * 0.8, top=max(values) * 1.25)
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _at: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _values(series: Sequence[Series], rules: Sequence[Rule]) -> list[float]:
     points = [point for each in series for point in each.points]
-    tops = [value for p in points for value in (p.value, p.high, p.interval[1] if p.interval else None) if value]
-    return max(tops, default=1.0) * 1.08
+    ends = [v for p in points for v in (p.value, p.high, *(p.interval or ())) if v is not None]
+    return [*ends, *(rule.value for rule in rules)]
 
 
-_SIZE = re.compile(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>')
-_ID = re.compile(r'(\bid="|url\(#|href="#)([^")]+)')
-_PAGE_WIDE_STYLE = re.compile(r"\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
-_FONT = re.compile(r"font-family: [^;\"]+")
+def _rule(axes: Any, rule: Rule) -> None:
+    axes.axhline(rule.value, color=INK, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+    axes.annotate(
+        rule.label, (0.0, rule.value), xycoords=("axes fraction", "data"), xytext=(2, 3), textcoords="offset points",
+        ha="left", va="bottom", fontsize=8,
+    )  # fmt: skip
 
 
-def _inline(document: str, *, name: str, told: str) -> str:
-    """A stand-alone SVG document as a part of a page."""
-    found = _SIZE.search(document)
-    if found is None:
-        raise AssertionError("matplotlib wrote an SVG without a viewBox")
-    body = document[found.end() : document.rindex("</svg>")]
-    body = _PAGE_WIDE_STYLE.sub("", body, count=1)
-    body = _FONT.sub("font-family: inherit", _ID.sub(rf"\1{name}-\2", body))
-    for stand_in, variable in _VARIABLES.items():
-        body = body.replace(stand_in, variable)
-    head = f'<svg class="chart" viewBox="{found.group(1)}" role="img" aria-labelledby="{name}-told">'
-    return f'{head}<title id="{name}-told">{escape(plain(told))}</title>{body}</svg>'
+def _mark(axes: Any, mark: Mark) -> None:
+    axes.axvline(mark.users, color=colour_of(mark.style), linewidth=6, alpha=0.22, zorder=0)
+    axes.annotate(
+        f"good for {mark.users}", (mark.users, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
+        textcoords="offset points", ha="center", va="bottom", fontsize=8, annotation_clip=False,
+    )  # fmt: skip

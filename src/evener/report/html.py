@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from evener.records.load import Spread
 from evener.records.run import Run
-from evener.report import charts, picture, words
+from evener.report import charts, crowd, drawing, level_columns, pair_chart, picture, time_chart, words
 from evener.report.cautions import holder
-from evener.report.parts import CardRow, Layout, Story
-from evener.report.rows import left_bytes, slow_end
+from evener.report.charts import Series
+from evener.report.context_rows import heat
+from evener.report.headlines import repeated
+from evener.report.parts import CardRow, Curve, Layout, Panel, Story
+from evener.report.rows import condition, left_bytes
 
-_MARKS = {  # the markers of charts.MARKERS, about (0, 0)
+_MARKS = {  # the markers of drawing.MARKERS, about (0, 0)
     "o": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
     "s": "M-4,-4h8v8h-8z",
     "^": "M0,-5l5,9h-10z",
@@ -19,6 +24,7 @@ _MARKS = {  # the markers of charts.MARKERS, about (0, 0)
     "v": "M0,5l5,-9h-10z",
     "P": "M-1.5,-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z",
 }
+_HOLLOW = "Whiskers: 95 % interval of the median; a hollow mark had too few requests for one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +38,24 @@ class Chart:
 
 def page(story: Story, run: Run) -> str:
     """The whole page. The same story gives the same bytes."""
-    import jinja2
     from markupsafe import Markup
+
+    text: str = _environment().get_template("report.html.j2").render(
+        story=story,
+        charts=[(chart, Markup(chart.svg)) for chart in _charts(story.layouts)],
+        time_svg=Markup(_time(story)),
+        drift_svgs=[Markup(svg) for svg in _drifts(story.layouts)],
+        pair_svgs=[Markup(svg) for svg in _pairs(story)],
+        pictures=[picture.draw(run, layout) for layout in story.layouts],
+        label={layout.name: layout.label for layout in story.layouts},
+        memory_scale=memory_scale(story.layouts),
+        load_scale=max((layout.load_s or 0 for layout in story.layouts), default=0),
+    )  # fmt: skip
+    return text
+
+
+def _environment() -> Any:
+    import jinja2
 
     environment = jinja2.Environment(
         autoescape=True,
@@ -43,21 +65,30 @@ def page(story: Story, run: Run) -> str:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    for write in (words.size, words.number, words.percent, words.seconds, words.milliseconds, words.count):
+    for write in (
+        words.size, words.number, words.percent, words.signed_percent, words.seconds, words.milliseconds, words.count,
+        words.classes, words.kilo, words.span, repeated, condition,
+    ):  # fmt: skip
         environment.filters[write.__name__] = write
-    return environment.get_template("report.html.j2").render(
-        story=story,
-        charts=[(chart, Markup(chart.svg)) for chart in _charts(story.layouts)],
-        pictures=[picture.draw(run, layout) for layout in story.layouts],
-        swatches=[(dash, _MARKS[mark]) for dash, mark in zip(charts.DASHES, charts.MARKERS, strict=True)],
-        label={layout.name: layout.label for layout in story.layouts},
-        memory_scale=memory_scale(story.layouts),
-        load_scale=max((layout.load_s or 0 for layout in story.layouts), default=0),
+    environment.globals.update(
+        swatches=[(dash, _MARKS[mark]) for dash, mark in zip(drawing.DASHES, drawing.MARKERS, strict=True)],
         company=words.company,
         left_bytes=left_bytes,
-        slow_end=slow_end,
         holder=holder,
+        heat=heat,
+        level_columns=level_columns.known,
+        who=lambda layout: level_columns.who(layout.levels),
+        how=crowd.how,
+        failures=crowd.failures,
+        legend=_legend,
+        is_spread=lambda value: isinstance(value, Spread),
     )
+    return environment
+
+
+def _legend(panels: Sequence[Panel]) -> list[Curve]:
+    """Each card once, whatever of it is shown."""
+    return list({curve.style: curve for panel in panels for curve in panel.curves}.values())
 
 
 def memory_scale(layouts: Sequence[Layout]) -> int:
@@ -70,32 +101,56 @@ def _bars(card: CardRow) -> list[int]:
     return [n for n in bars if n is not None]
 
 
+def _who(layouts: Sequence[Layout]) -> str:
+    return level_columns.who([level for layout in layouts for level in layout.levels])
+
+
+def _time(story: Story) -> str:
+    return time_chart.time_chart(story.timeline, name="time", who=_who(story.layouts)) if story.timeline else ""
+
+
+def _drifts(layouts: Sequence[Layout]) -> list[str]:
+    """One per layout, "" for those without a sustained load."""
+    return [
+        time_chart.drift_chart(layout.drift, name=f"drift-{index}") if layout.drift else ""
+        for index, layout in enumerate(layouts)
+    ]
+
+
+def _pairs(story: Story) -> list[str]:
+    if story.pair is None:
+        return []
+    return [
+        pair_chart.dot_plot(found, margin=story.pair.margin, name=f"pair-{index}")
+        for index, found in enumerate(story.pair.differences)
+    ]
+
+
 def _charts(layouts: Sequence[Layout]) -> tuple[Chart, ...]:
-    names = words.listed([layout.label for layout in layouts])
-    hollow = "Whiskers: 95 % interval of the median; a hollow mark had too few requests for one."
+    """Speed of all, speed and share of one, first token: each with the limits that people set."""
+    draw = _drawer(layouts)
     return (
-        Chart(
-            title="All users together, tok/s",
-            svg=charts.line_chart(
-                charts.total(layouts), name="total", told=f"Total tokens per second by users: {names}",
-                unit="tok/s, total", hollow=False,
-            ),
-            caption="One measurement per point: no interval exists.",
-        ),
-        Chart(
-            title="One user, tok/s",
-            svg=charts.line_chart(
-                charts.per_user(layouts), name="each", told=f"Tokens per second of one user by users: {names}",
-                unit="tok/s per user",
-            ),
-            caption=hollow,
-        ),
-        Chart(
-            title="Time to first token, ms",
-            svg=charts.line_chart(
-                charts.ttft(layouts), name="ttft", told=f"Median time to first token by users: {names}",
-                unit="ms to first token",
-            ),
-            caption=f"{hollow} A bar above a mark: p90, where n allows it.",
-        ),
+        draw("All {who} together, tok/s", charts.total(layouts), "total", "tok/s, total",
+             caption="One measurement per point: no interval exists.", hollow=False),
+        draw("Each of them, tok/s", charts.per_user(layouts), "each", "tok/s", rules=charts.rate_rules(layouts),
+             marks=charts.marks(layouts)),
+        draw("Time to first token, ms", charts.ttft(layouts), "ttft", "ms", rules=charts.ttft_rules(layouts),
+             marks=charts.marks(layouts), may_be_log=True,
+             caption=f"{_HOLLOW} A bar above a mark: p90, where n allows it."),
+        draw("Each one's share of what one alone gets", charts.degradation(layouts), "share", "%",
+             caption="Medians against each other; their intervals are in the table.", hollow=False),
     )  # fmt: skip
+
+
+def _drawer(layouts: Sequence[Layout]) -> Callable[..., Chart]:
+    who = _who(layouts)
+
+    def draw(
+        title: str, series: Sequence[Series], name: str, unit: str, *, caption: str = _HOLLOW, **how: Any
+    ) -> Chart:
+        title = title.format(who=who)
+        told = charts.told(f"{title}, by {who}", series, layouts)
+        svg = charts.line_chart(series, name=name, told=told, unit=unit, who=who, **how)
+        return Chart(title=title, svg=svg, caption=caption)
+
+    return draw

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from evener.records.load import Level
+from evener.records.context_limits import ContextResult
+from evener.records.load import Arrivals, Comfortable, Level, Limits, Mixed, Mode
+from evener.records.pair import PairResult
+from evener.records.speed_rows import SpeedResult
+from evener.records.telemetry import Cooled, Drift, Telemetry
 from evener.records.verification import CardCheck, CardVerdict, FreedCheck, FreedVerdict
 
 Outcome = Literal["slower", "faster", "cannot be separated", "unknown"]
@@ -87,10 +91,29 @@ class CommandLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """How the users of a layout were made, and for how many of them it is good."""
+
+    mode: Mode
+    arrivals: Arrivals
+    profile: str | None  # what the people do, by name
+    people: bool  # whether user counts count people, who think and read
+    turns: int  # requests per conversation
+    think_s: float  # between an answer and the same user's next request, on average
+    shared_prefix_tokens: int
+    limits: Limits | None
+    comfortable: Comfortable | None
+    mixed: Mixed | None
+    kv_exhausted_from: int | None  # the fewest users whose requests were ended because the KV pool ran full
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """One measured layout, from load to freed memory. `name` is the candidate's; `label` says it in words.
 
-    `levels` holds the users curve, one entry per user count; `invalid` is why its figures must not be used.
+    `levels` holds the users curve, one entry per user count; `measured`: there is one. `speed` has the rows of
+    `bench speed`, `context` the ceilings of `bench context`, `telemetry` what the hosts did meanwhile, `drift` whether
+    a sustained load held, `cooled` the waits before repeats. `invalid` is why the figures must not be used.
     `kind` and `hosts` are empty where the plan does not know the layout. `one_machine`: several of its hosts turned
     out to be the same machine.
     """
@@ -110,10 +133,55 @@ class Layout:
     prompt_tokens: int | None
     output_tokens: int | None
     commands: tuple[CommandLine, ...]
+    crowd: Crowd | None = None
+    speed: SpeedResult | None = None
+    context: ContextResult | None = None
+    telemetry: Telemetry | None = None
+    drift: Drift | None = None
+    cooled: tuple[Cooled, ...] = ()
 
     @property
     def layers(self) -> int:
         return sum(card.layers for card in self.cards)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelSpan:
+    """When one user count was measured, in seconds since the start of the run."""
+
+    layout: str | None
+    users: int
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One line over time; the same `style` in two panels is the same card. A value of None breaks the line."""
+
+    label: str
+    style: int
+    points: tuple[tuple[float, float | None], ...]  # (seconds since the start of the run, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Curves that share a unit: speed, utilisation, temperature, power, network."""
+
+    name: str
+    unit: str
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What happened when. Values are means over `bin_s` seconds; times count from the start of the run."""
+
+    from_s: float
+    to_s: float
+    bin_s: float
+    spans: tuple[LevelSpan, ...]
+    panels: tuple[Panel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +197,7 @@ class Story:
     """Everything a report says. `speeds` and `comparisons` are about `headline_users` parallel users.
 
     `findings` are further sentences, `conditions` are (name, value or None), `limits` say what the figures do not.
+    `pair` is the result of `bench pair`; `timeline` is None where no token has a time.
     """
 
     id: str
@@ -148,6 +217,8 @@ class Story:
     conditions: tuple[tuple[str, str | None], ...]
     limits: tuple[str, ...]
     moments: tuple[Moment, ...]
+    pair: PairResult | None = None
+    timeline: Timeline | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,15 @@ from dataclasses import fields
 
 from evener.dialects.shell_line import shell_line
 from evener.records.conditions import Conditions
+from evener.records.context_limits import ContextResult
 from evener.records.events import Fact
-from evener.records.load import Spread
+from evener.records.load import UsersResult
 from evener.records.plan import Candidate, DevicePlan, ModelSummary
 from evener.records.run import Run, Stage, Summary
+from evener.records.speed_rows import SpeedResult
 from evener.records.verification import CardCheck, FreedCheck
-from evener.report.parts import CardRow, CommandLine, Layout, Moment, RunRow, RunState
-from evener.report.words import UNKNOWN, listed, number, shorten, size
+from evener.report.parts import CardRow, CommandLine, Crowd, Layout, Moment, RunRow, RunState
+from evener.report.words import listed, shorten, size
 
 _LONGEST_FACT = 200
 
@@ -58,10 +60,37 @@ def _layout(run: Run, stage: Stage, candidate: Candidate | None, own_label: str)
         freed=stage.freed,
         levels=users.levels if users else (),
         measured=users is not None,
-        invalid=users.validity if users and users.validity != "valid" else None,
+        invalid=next((r.validity for r in results(stage) if r.validity != "valid"), None),
         prompt_tokens=users.prompt_tokens_asked if users else None,
         output_tokens=users.output_tokens_asked if users else None,
         commands=commands(candidate) if candidate else (),
+        crowd=_crowd(users) if users else None,
+        speed=stage.speed,
+        context=stage.context,
+        telemetry=stage.telemetry,
+        drift=stage.drift,
+        cooled=stage.cooled,
+    )
+
+
+def results(stage: Stage) -> tuple[UsersResult | SpeedResult | ContextResult, ...]:
+    """Whatever was measured on a layout."""
+    return tuple(result for result in (stage.users, stage.speed, stage.context) if result is not None)
+
+
+def _crowd(users: UsersResult) -> Crowd:
+    return Crowd(
+        mode=users.mode,
+        arrivals=users.arrivals,
+        profile=users.profile,
+        people=users.people,
+        turns=users.turns,
+        think_s=users.think_s,
+        shared_prefix_tokens=users.shared_prefix_tokens,
+        limits=users.limits,
+        comfortable=users.comfortable,
+        mixed=users.mixed,
+        kv_exhausted_from=users.kv_exhausted_from,
     )
 
 
@@ -126,13 +155,16 @@ def commands(candidate: Candidate) -> tuple[CommandLine, ...]:
 _NAMES = {
     "model_sha256": "model SHA-256",
     "model_bytes": "model size",
-    "kv_type_k": "KV cache type, keys",
-    "kv_type_v": "KV cache type, values",
-    "context": "context, tokens per user",
+    "kv_type_k": "KV cache type of keys",
+    "kv_type_v": "KV cache type of values",
+    "context": "context (tokens per user)",
     "users": "parallel users",
     "engine_builds": "engine build",
-    "power_limits_w": "power limit, W",
+    "power_limits_w": "power limit (W)",
     "held_before": "memory held by others before",
+    "ambient_c": "room (°C)",
+    "temperatures_c": "temperatures (°C)",
+    "slowed_by": "held back by",
     "evener": "evener version",
     "thinking_asked": "thinking mode asked",
     "thinking_observed": "thinking mode observed",
@@ -142,20 +174,36 @@ _NAMES = {
 def conditions(stated: Conditions) -> tuple[tuple[str, str | None], ...]:
     """(name, value in words or None for unknown), every condition, in the order of the record."""
     return tuple(
-        (_NAMES.get(field.name, field.name.replace("_", " ")), _condition(field.name, getattr(stated, field.name)))
-        for field in fields(Conditions)
+        (condition(field.name), _condition(field.name, getattr(stated, field.name))) for field in fields(Conditions)
     )
+
+
+def condition(name: str) -> str:
+    """What people call a condition."""
+    return _NAMES.get(name, name.replace("_", " "))
 
 
 def _condition(name: str, value: object) -> str | None:
     if name == "model_bytes" and isinstance(value, int):
         return f"{size(value)} ({value:,} bytes)"
     if isinstance(value, Mapping):
-        pairs = ((key, size(item) if name == "held_before" else str(item)) for key, item in sorted(value.items()))
+        pairs = ((key, _of_card(name, item)) for key, item in sorted(value.items()))
         return "; ".join(f"{key}: {item}" for key, item in pairs) or None
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value) or None
     return None if value is None else str(value)
+
+
+def _of_card(name: str, value: object) -> str:
+    if name == "held_before" and isinstance(value, int):
+        return size(value)
+    if isinstance(value, tuple):
+        return ("-" if name == "temperatures_c" else ", ").join(_plain_number(item) for item in value) or "nothing"
+    return _plain_number(value)
+
+
+def _plain_number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def moments(facts: Sequence[Fact], *, most: int = 40) -> tuple[Moment, ...]:
@@ -179,16 +227,19 @@ def _in_a_word(value: object) -> str | None:
     return " ".join(str(item) for item in value) or None
 
 
-def slow_end(spread: Spread) -> str:
-    """How bad it gets: p90 where n allows it, else the greatest value, named so; "-" where neither is known."""
-    if spread.p90 is not None:
-        return number(spread.p90)
-    return UNKNOWN if spread.most is None else f"most {number(spread.most)}"
-
-
 def model_name(model: ModelSummary) -> str:
     """Name and quantisation; many names already end in it."""
     return model.name if model.quantisation in model.name else f"{model.name} {model.quantisation}"
+
+
+def models(run: Run, summary: Summary | None) -> str | None:
+    """The plan's model; of a run without one, what its server called it."""
+    if run.plan:
+        return model_name(run.plan.model)
+    named = [result.model for stage in (summary.stages if summary else ()) for result in results(stage)]
+    if summary and summary.pair:
+        named += [summary.pair.a.model, summary.pair.b.model]
+    return listed(list(dict.fromkeys(name for name in named if name))) or None
 
 
 def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | None) -> RunRow:
@@ -199,7 +250,7 @@ def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | N
         bytes=size_bytes,
         what=run.what,
         started_at=run.started_at,
-        model=model_name(run.plan.model) if run.plan else None,
+        model=models(run, summary),
         layouts=tuple(stage.layout for stage in summary.stages) if summary else (),
         state=state(summary),
     )

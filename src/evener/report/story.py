@@ -7,29 +7,38 @@ from collections.abc import Sequence
 from evener.records.events import Fact
 from evener.records.load import Request
 from evener.records.run import Run, Stage, Summary
-from evener.report import comparing, recover, rows
+from evener.records.telemetry import Sample
+from evener.report import comparing, headlines, recover, rows
 from evener.report.cautions import cautions
 from evener.report.limits import limits
-from evener.report.parts import Comparison, Layout, Speed, Story
+from evener.report.parts import Comparison, Layout, Story
+from evener.report.timeline import timeline
 from evener.report.words import company, count, number
 
 
-def tell(run: Run, summary: Summary | None, facts: Sequence[Fact], requests: Sequence[Request]) -> Story:
+def tell(
+    run: Run,
+    summary: Summary | None,
+    facts: Sequence[Fact],
+    requests: Sequence[Request],
+    samples: Sequence[Sample] = (),
+) -> Story:
     """The whole story. `summary` is None for a run that never finished; then its facts tell how far it came."""
     stages = summary.stages if summary else recover.stages(facts) or planned(run)
     layouts = rows.layouts(run, stages)
     users = comparing.common_users(layouts)
     speeds = tuple(comparing.speed(x, users) for x in layouts) if users is not None else ()
     against = comparing.comparisons(layouts, users)
+    pair = summary.pair if summary else None
     return Story(
         id=run.id,
         what=run.what,
-        title=title(run),
+        title=title(run, summary),
         state=rows.state(summary),
         started_at=run.started_at,
         ended_at=summary.ended_at if summary else None,
-        headline=comparing.headline(layouts, against, users),
-        basis=_basis(layouts, speeds, against),
+        headline=headlines.headline(layouts, against, users, pair),
+        basis=headlines.basis(layouts, speeds, against, pair),
         headline_users=users,
         speeds=speeds,
         comparisons=against,
@@ -39,6 +48,8 @@ def tell(run: Run, summary: Summary | None, facts: Sequence[Fact], requests: Seq
         conditions=rows.conditions(run.conditions),
         limits=limits(run, layouts),
         moments=rows.moments(facts),
+        pair=pair,
+        timeline=timeline(requests, samples),
     )
 
 
@@ -48,16 +59,10 @@ def planned(run: Run) -> tuple[Stage, ...]:
     return (Stage(layout=choice),) if choice else ()
 
 
-def title(run: Run) -> str:
+def title(run: Run, summary: Summary | None) -> str:
     """The model, its quantisation and what was done."""
-    return f"{rows.model_name(run.plan.model)}: {run.what}" if run.plan else run.what
-
-
-def _basis(layouts: Sequence[Layout], speeds: Sequence[Speed], against: Sequence[Comparison]) -> str:
-    if len(against) == 1:
-        return against[0].basis
-    label = {x.name: x.label for x in layouts}
-    return "; ".join(f"{label[s.layout]}: {company(s.n, s.interval)}" for s in speeds if s.value is not None)
+    model = rows.models(run, summary)
+    return f"{model}: {run.what}" if model else run.what
 
 
 def _findings(run: Run, layouts: Sequence[Layout], against: Sequence[Comparison]) -> tuple[str, ...]:
@@ -65,7 +70,7 @@ def _findings(run: Run, layouts: Sequence[Layout], against: Sequence[Comparison]
     found = [run.plan.verdict.sentence] if run.plan and run.plan.verdict.sentence else []
     if len(against) > 1:
         found += [f"{label[c.other]} against {label[c.base]}: {_with_bounds(c)}" for c in against]
-    found += [sentence for x in layouts if (sentence := _together(x))]
+    found += [sentence for x in layouts if (sentence := _together(x, alone=len(layouts) == 1 and not x.kind))]
     found += [sentence for x in layouts if (sentence := _memory(x))]
     return tuple(found)
 
@@ -76,17 +81,16 @@ def _with_bounds(found: Comparison) -> str:
     return found.sentence
 
 
-def _together(layout: Layout) -> str | None:
-    """What many users get from one layout, at its largest user count."""
+def _together(layout: Layout, *, alone: bool) -> str | None:
+    """What many users get from one layout, at its largest user count. `alone`: there is no other to tell it from."""
     usable = [] if layout.invalid else [x for x in layout.levels if x.total_tokens_per_s is not None]
     if not usable or (most := max(usable, key=lambda level: level.users)).users == 1:
         return None
     each = most.per_user_tokens_per_s
     company_ = company(each.n, each.interval)
-    return (
-        f"{layout.label} gives {count(most.users, 'user')} together {number(most.total_tokens_per_s)} tok/s, "
-        f"each {number(each.p50)} ({company_})"
-    )
+    users = count(most.users, "person", "people") if most.people is not None else count(most.users, "user")
+    who = f"{users} together get" if alone else f"{layout.label} gives {users} together"
+    return f"{who} {number(most.total_tokens_per_s)} tok/s, each {number(each.p50)} ({company_})"
 
 
 def _memory(layout: Layout) -> str | None:

@@ -1,19 +1,16 @@
-"""The curve of users as one table, the same wherever it is shown: speeds, waits, failures, user count by user count."""
+"""The curve of users as one table of the terminal, the same wherever it is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
 
 from evener.records.load import Level, Spread
-from evener.report import cells
-from evener.report.rows import slow_end
-from evener.report.words import UNKNOWN, number, percent
-
-# Dropped in this order where there is no room.
-_OPTIONAL = ("ITL\nms", "TTFA\nms", "of one\nuser's", "TTFT\np90", "people")
+from evener.report import cells, level_columns
+from evener.report.level_columns import Cell, Column
+from evener.report.words import UNKNOWN
 
 
 def levels_table(levels: Sequence[Level], *, invalid: str | None, width: int | None = None) -> RenderableType:
@@ -21,58 +18,28 @@ def levels_table(levels: Sequence[Level], *, invalid: str | None, width: int | N
 
     Optional columns of which nothing is known are left out, and the others where there is no room.
     """
-    columns = {
-        name: write
-        for name, write in _COLUMNS.items()
-        if name not in _OPTIONAL or any(str(write(level)) != UNKNOWN for level in levels)
-    }
+    columns = level_columns.known(levels)
+    optional = sorted((c for c in columns if c.rank is not None), key=lambda c: c.rank or 0, reverse=True)
 
     def build(dropped: Collection[str]) -> Table:
-        names = [name for name in columns if name not in dropped]
-        table = cells.table("users", *(f"#{name}" for name in names))
-        if invalid:
-            table.caption = cells.text((f"invalid, not to be used: {invalid}", "bold red"))
-            table.caption_justify = "left"
-        for level in levels:
-            row = (columns[name](level) for name in names)
-            table.add_row(str(level.users), *row, style="dim strike" if invalid else None)
-        return table
+        return _table(levels, [c for c in columns if c.short not in dropped], invalid)
 
-    return cells.Fitted(build, [name for name in _OPTIONAL if name in columns], width=width)
+    return cells.Fitted(build, [c.short for c in optional], width=width)
 
 
-def _people(level: Level) -> RenderableType:
-    return UNKNOWN if level.people is None else str(level.people)
+def _table(levels: Sequence[Level], columns: Sequence[Column], invalid: str | None) -> Table:
+    table = cells.table(level_columns.who(levels), *(f"#{column.short}" for column in columns))
+    table.columns[0].no_wrap = True
+    if invalid:
+        table.caption = cells.text((f"invalid, not to be used: {invalid}", "bold red"))
+        table.caption_justify = "left"
+    for level in levels:
+        row = (_written(column.of(level)) for column in columns)
+        table.add_row(str(level.users), *row, style="dim strike" if invalid else None)
+    return table
 
 
-def _total(level: Level) -> RenderableType:
-    return number(level.total_tokens_per_s)
-
-
-def _degradation(level: Level) -> RenderableType:
-    return UNKNOWN if level.degradation is None else percent(level.degradation)
-
-
-def _failed(level: Level) -> RenderableType:
-    return str(level.requests.errored + level.requests.invalid)
-
-
-def _spread(of: Callable[[Level], Spread | None]) -> Callable[[Level], RenderableType]:
-    def cell(level: Level) -> RenderableType:
-        spread = of(level)
-        return UNKNOWN if spread is None else cells.median(spread)
-
-    return cell
-
-
-_COLUMNS: dict[str, Callable[[Level], RenderableType]] = {
-    "people": _people,
-    "total\ntok/s": _total,
-    "each\ntok/s": _spread(lambda level: level.per_user_tokens_per_s),
-    "of one\nuser's": _degradation,
-    "TTFT\nms": _spread(lambda level: level.ttft_ms),
-    "TTFT\np90": lambda level: slow_end(level.ttft_ms).replace(" ", "\n"),
-    "ITL\nms": lambda level: number(level.itl_ms.p50),
-    "n": lambda level: str(level.requests.completed),
-    "failed": _failed,
-}
+def _written(cell: Cell) -> RenderableType:
+    if isinstance(cell, Spread):
+        return cells.median(cell)
+    return UNKNOWN if cell is None else cell

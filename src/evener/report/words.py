@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 UNKNOWN = "-"
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
@@ -35,6 +35,11 @@ def percent(share: float) -> str:
     return f"{hundredths:.0f} %" if abs(hundredths) >= 9.95 else f"{hundredths:.1f} %"
 
 
+def signed_percent(share: float) -> str:
+    """A change, with its sign: "+44 %", "-3.1 %"."""
+    return f"{'+' if share > 0 else ''}{percent(share)}"
+
+
 def seconds(value: float | None) -> str:
     return UNKNOWN if value is None else f"{number(value)} s"
 
@@ -63,6 +68,18 @@ def listed(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def classes(by_class: Mapping[str, int]) -> str:
+    """Failures by class: "2 timeout, 1 kv exhausted"."""
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in sorted(by_class.items()) if n)
+
+
+def kilo(tokens: int | None) -> str:
+    """Tokens for people: "512", "4096", "32k"; thousands only where nothing is lost."""
+    if tokens is None:
+        return UNKNOWN
+    return f"{tokens // 1024}k" if tokens >= 8192 and tokens % 1024 == 0 else str(tokens)
 
 
 def shorten(text: str, most: int) -> str:
