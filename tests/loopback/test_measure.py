@@ -35,5 +35,6 @@ def test_nothing_is_measured_beside_a_deployment_unless_somebody_says_so(rig):
     assert refused.stderr.splitlines()[-1] == "hint: evener scan --measure --yes measures beside it; nothing is stopped"
     assert rig.run("plan", "demo", "--fresh", "--rig", str(rig.path)).stderr == refused.stderr
     assert scanned(rig)["speeds"] == []
-    assert len(scanned(rig, "--measure", "--yes")["speeds"]) == 2
+    assert rig.run("plan", "demo", "--fresh", "--yes", "--rig", str(rig.path)).returncode == 0
+    assert len(scanned(rig)["speeds"]) == 2
     assert rig.deployment()["state"] == "ready"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evener.errors import NameUnknown
+from evener.errors import ConfigurationError, NameUnknown
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
 from evener.records.plan import Workload
@@ -160,3 +160,11 @@ def test_checkpoints_of_long_conversations_are_a_warning_and_refuse_no_host():
     assert f"alpha: {warning}" in made.verdict.reasons
     roomy = plan(model, host, names=("alpha",), workload=Workload(context=16384, users=6)).candidate("alpha")
     assert roomy.warnings == ()
+
+
+def test_drafts_need_a_model_that_has_something_to_draft_with():
+    with pytest.raises(ConfigurationError, match="--drafts: tiny has no MTP blocks to draft with"):
+        plan(weights(), *two_gpus(), workload=Workload(context=1024, drafts=3))
+    made = plan(weights(mtp_layers=1), *two_gpus(), workload=Workload(context=1024, drafts=3))
+    argv = made.candidate("alpha").servers[0].argv
+    assert (flag(argv, "--spec-type"), flag(argv, "--spec-draft-n-max")) == ("draft-mtp", "3")

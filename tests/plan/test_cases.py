@@ -106,6 +106,13 @@ def test_case_7_one_user_stays_on_one_machine_and_eight_get_replicas():
     assert eight.verdict.second_machine[0].kind == "replica"
 
 
+def test_replicas_say_on_which_host_one_user_is_as_fast_as_they_say():
+    made = plan("qwen3.6-35b-a3b:Q8_0", Workload(context=4096, users=4))
+    assert made.candidate("replicas").predicted.of_host == "alpha"
+    assert made.candidate("alpha").predicted.of_host is None
+    assert rate(made, "replicas") > rate(made, "beta")
+
+
 def test_replicas_share_the_users_and_their_memory():
     made = plan("gpt-oss-120b:MXFP4", Workload(context=8192, users=9), spark("alpha"), spark("beta"))
     users = [int(s.argv[s.argv.index("-np") + 1]) for s in made.candidate("replicas").servers]

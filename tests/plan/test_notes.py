@@ -56,3 +56,11 @@ def test_replicas_are_not_what_up_runs() -> None:
         "replicas are 2 servers, and evener up runs one: evener up would take alpha"
     ]
     assert list(notes.several_servers(made(one, both, choice="alpha"))) == []
+
+
+def test_with_drafts_the_speeds_are_said_to_be_without() -> None:
+    plan = made(candidate(), choice="alpha")
+    line = "speeds are without drafts: how many of these are taken depends on the text"
+    rig = Rig(hosts=(ALPHA,))
+    assert line not in notes.about(plan, rig, SCAN)
+    assert line in notes.about(replace(plan, workload=Workload(users=4, drafts=3)), rig, SCAN)

@@ -6,7 +6,7 @@ import pytest
 
 from evener.errors import ConfigurationError
 from evener.plan.verdict import best_of, too_close, verdict_for
-from evener.records.plan import Candidate, Command, Predicted, Value, Workload
+from evener.records.plan import Candidate, Command, DevicePlan, Predicted, Value, Workload
 from tests.rigs import weights
 
 
@@ -119,3 +119,53 @@ def test_what_is_too_close_to_call_goes_to_what_leaves_room_on_its_cards():
     assert "too close to call, so the one that leaves room on its cards" in verdict.sentence
     faster = [made[0], candidate("cluster", "cluster", hosts=BOTH, speed=rate(10))]
     assert verdict_for(faster, weights(), Workload()).choice == "alpha"
+
+
+def test_the_fullest_card_is_a_card_and_not_the_heads_processor():
+    on_card = DevicePlan(
+        host="alpha", card="GPU", card_name="RTX 5090", device="CUDA0", position=0, layers=20, weights_bytes=50,
+        kv_bytes=0, compute_bytes=0, overhead_bytes=0, total_bytes=50, free_bytes=100, offered_bytes=100,
+    )  # fmt: skip
+    left = replace(on_card, card="cpu", device="CPU", position=-1, total_bytes=90)
+    one = replace(candidate("alpha-partial-offload", "partial-offload"), devices=(left, on_card))
+    assert (
+        "alpha-partial-offload: fits, the fullest card takes 50% of what it offers"
+        in verdict_for([one], weights(), Workload()).reasons
+    )
+
+
+def test_one_machine_hears_of_the_best_split_and_of_the_usual_one():
+    made = [
+        candidate("alpha", speed=rate(200)),
+        candidate("replicas", "replicas", hosts=BOTH, speed=rate(210), servers=2),
+        candidate("cluster", "cluster", hosts=BOTH, speed=rate(160)),
+        candidate("cluster-on-beta", "cluster", hosts=BOTH, speed=rate(150)),
+        candidate("cluster-by-memory", "cluster", hosts=BOTH, speed=rate(92)),
+    ]
+    sentence = verdict_for(made, weights(), Workload()).sentence
+    assert sentence.endswith(
+        ". The best split, cluster, would do 160 (144 to 176) tok/s, 80% of alpha's"
+        ". Split by memory over all cards, as most do, it would do 92 (83 to 101) tok/s, 46% of alpha's"
+    )
+
+
+def test_a_cluster_hears_of_the_usual_split_only():
+    made = [
+        candidate("alpha", speed=rate(10)),
+        candidate("cluster", "cluster", hosts=BOTH, speed=rate(50)),
+        candidate("cluster-on-beta", "cluster", hosts=BOTH, speed=rate(40)),
+        candidate("cluster-by-memory", "cluster", hosts=BOTH, speed=rate(25)),
+    ]
+    sentence = verdict_for(made, weights(), Workload()).sentence
+    assert ". alpha would do 10.0 (9.0 to 11.0) tok/s, 20% of the cluster's. Split by memory " in sentence
+    assert "The best split" not in sentence
+
+
+def test_more_workers_per_host_are_taken_only_where_they_are_clearly_faster():
+    usual, each = (
+        candidate(name, "cluster", hosts=BOTH, speed=rate(speed))
+        for name, speed in (("cluster", 30), ("cluster-per-card", 32))
+    )
+    assert best_of([usual, each], "latency").name == "cluster"
+    faster = replace(each, predicted=Predicted(decode_tokens_per_s=rate(40)))
+    assert best_of([usual, faster], "latency").name == "cluster-per-card"

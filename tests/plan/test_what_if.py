@@ -218,3 +218,8 @@ def test_combinations_count_the_last_axis_first_and_end_somewhere() -> None:
     assert [tuple(one.values()) for one in every] == [("1", "f16"), ("1", "q8_0"), ("2", "f16"), ("2", "q8_0")]
     with pytest.raises(ConfigurationError, match="600 points"):
         what_if.combinations_of({"users": ["1"] * 20, "context": ["1"] * 30})
+
+
+def test_drafts_are_asked_of_the_model_itself() -> None:
+    workload, _ = Asked(drafts=3).workload()
+    assert (workload.drafts, Asked().workload()[0].drafts) == (3, 0)

@@ -18,6 +18,9 @@ Users = Annotated[int, typer.Option(min=1, max=256, help="Parallel sequences: pe
 Context = Annotated[int, typer.Option(min=256, help="Tokens per user.")]
 Kv = Annotated[str, typer.Option(help="Cache type: f16, q8_0, ...; q8_0/q4_0 for K and V apart.")]
 Unified = Annotated[bool, typer.Option("--unified", help="One pool of context for all users.")]
+Drafts = Annotated[
+    int, typer.Option(min=0, max=16, help="Tokens that the model's own MTP blocks propose at a time; 0: none do.")
+]
 
 Aim = Annotated[
     Literal["latency", "crowd", "prompt", "context"] | None,
@@ -90,8 +93,8 @@ Price = Annotated[
 KwhPrice = Annotated[float | None, typer.Option(min=0, rich_help_panel=MONEY, help="What one kWh costs.")]
 
 
-def read_workload(*, users: int, context: int, kv: str, unified: bool) -> Workload:
+def read_workload(*, users: int, context: int, kv: str, unified: bool, drafts: int = 0) -> Workload:
     from evener.records.plan import Workload
 
     key, _, value = kv.partition("/")
-    return Workload(context=context, users=users, unified=unified, kv_type_k=key, kv_type_v=value or key)
+    return Workload(context=context, users=users, unified=unified, kv_type_k=key, kv_type_v=value or key, drafts=drafts)

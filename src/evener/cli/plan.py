@@ -12,6 +12,7 @@ from evener.cli.options import (
     Add,
     Aim,
     Cable,
+    Drafts,
     Grid,
     Instead,
     Json,
@@ -49,6 +50,7 @@ def plan(
     context: MaybeContext = None,
     kv: Kv = "f16",
     unified: Unified = False,
+    drafts: Drafts = 0,
     aim: Aim = None,
     people: People = None,
     profile: Profile = None,
@@ -68,6 +70,7 @@ def plan(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure the rig's cards and links again first. It stops nothing that runs.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --fresh: do not ask, measure beside what runs.")] = False,
     cards: Annotated[
         bool, typer.Option("--cards", help="Show every layout card by card, not only the chosen.")
     ] = False,
@@ -99,9 +102,12 @@ def plan(
         "users": users, "people": people, "profile": profile, "context": context, "quant": quant, "layout": layout,
         "link": link, "without": tuple(without or ()), "add": tuple(add or ()), "instead": instead,
     }  # fmt: skip
-    asked, world = Asked(**given, kv=kv, unified=unified, aim=aim), what_if.opened_rig(rig, kwh_price=kwh_price)
+    asked, world = (
+        Asked(**given, kv=kv, unified=unified, drafts=drafts, aim=aim),
+        what_if.opened_rig(rig, kwh_price=kwh_price),
+    )
     if fresh:
-        measure_again(world)
+        measure_again(world, yes=yes)
     prices, axes = price or [], read_axes(sweep or [])
     if model is not None and not (axes or grid or quant == what_if.ANY):
         made = run_async(what_if.plan(world, model, asked, changes=_shown(given), prices=prices, every=exact))
@@ -119,11 +125,11 @@ def plan(
     raise typer.Exit(0 if any(point.choice for point in many.points) else 1)
 
 
-def measure_again(rig: Rig) -> None:
+def measure_again(rig: Rig, *, yes: bool) -> None:
     """Cards, and the links that the rig file names."""
     from evener.cli.scan import measure_cards, measure_links
 
-    measure_cards(rig, [], yes=False)
+    measure_cards(rig, [], yes=yes)
     if rig.record.links:
         measure_links(rig)
 

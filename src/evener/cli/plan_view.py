@@ -94,6 +94,9 @@ def speeds_of(plan: Plan) -> Iterator[str]:
     depths = [c.predicted.depth for c in plan.candidates if c.fits and c.predicted and c.predicted.depth is not None]
     if depths:
         yield f"speeds at depth {depths[0]} of {plan.workload.context}, prompts of {plan.workload.prompt_tokens} tokens"
+    for candidate in plan.candidates:
+        if candidate.predicted and candidate.predicted.of_host:
+            yield f"{candidate.name}: one user and prompts are as fast as on {candidate.predicted.of_host}"
 
 
 def _on_cards(candidate: Candidate) -> list[DevicePlan]:
@@ -107,14 +110,16 @@ def _fullest(candidate: Candidate) -> str:
 
 
 def _not_fitting(plan: Plan) -> Iterator[str]:
-    """Those that memory keeps out on one line, by how much; others with their reason."""
+    """Those that memory keeps out on one line, by how much; others with their reason, which several may share."""
     out_of = [c for c in plan.candidates if not c.fits and c.short_bytes]
     if out_of:
         names = ", ".join(f"{escape(c.name)} by {gib(c.short_bytes)}" for c in out_of)
         yield f"too small: {names}"
+    reasons: dict[str, list[str]] = {}
     for candidate in plan.candidates:
         if not candidate.fits and not candidate.short_bytes:
-            yield f"{escape(candidate.name)}: {escape(candidate.why_not or '')}"
+            reasons.setdefault(candidate.why_not or "", []).append(candidate.name)
+    yield from (f"{escape(', '.join(names))}: {escape(why)}" for why, names in reasons.items())
 
 
 def _show_cards(candidate: Candidate) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from evener.dialects.gguf import Header, Value
 from evener.dialects.gguf_types import FILE_TYPES
 from evener.dialects.gguf_write import Shape, data_bytes, gguf_bytes, tensor_bytes
-from evener.errors import ModelMissing, NameUnknown
+from evener.errors import NameUnknown
 from evener.models.facts import parameters
 from evener.models.parts import Opened
 from evener.models.ranges import numbers
@@ -202,7 +202,7 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> Opened | None:
     """What `name:QUANTISATION` means in the catalogue, None when no model of it is called so.
 
-    Raises NameUnknown when the model is there and its quantisation is not, ModelMissing when that is not said.
+    Raises NameUnknown when the model is there and its quantisation is not, or is not said.
     """
     wanted, _, quantisation = name.partition(":")
     if wanted.lower() not in names():
@@ -211,7 +211,7 @@ def find(name: str) -> Opened | None:
     if not quantisation:
         only = skeleton.quantisations
         if len(only) > 1:
-            raise ModelMissing(
+            raise NameUnknown(
                 f"{name}: in which quantisation?", hint=f"e.g. {wanted}:{_usual(only)}; one of {', '.join(only)}"
             )
         quantisation = only[0]

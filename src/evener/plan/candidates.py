@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from evener.errors import ConfigurationError
 from evener.plan.built import built, built_as, built_experts_in_ram, built_partial
 from evener.plan.chains import Chains, chains_of
 from evener.plan.other_cables import over_others
@@ -28,9 +29,10 @@ def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) 
 
     Each card, each host, experts in RAM or some layers there, replicas, and the clusters. `layout` is "auto", a host's
     name, "cluster", "cluster-on-HOST", or any candidate's name. Without `advice` neither what the second machine and
-    another cable would give nor ways out are looked for. Raises NameUnknown for any other layout, and ModelError where
-    the model's cache is not known.
+    another cable would give nor ways out are looked for. Raises NameUnknown for any other layout, ModelError where the
+    model's cache is not known, and ConfigurationError for drafts of a model that has nothing to draft with.
     """
+    _require_drafting(question)
     candidates = tuple(_candidates(question))
     return Plan(
         model=_summary(question.weights),
@@ -38,6 +40,14 @@ def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) 
         verdict=judged(question, candidates, layout=layout, advice=advice),
         candidates=candidates,
     )
+
+
+def _require_drafting(question: Question) -> None:
+    if question.workload.drafts and not question.weights.mtp_layers:
+        raise ConfigurationError(
+            f"--drafts: {question.weights.name} has no MTP blocks to draft with",
+            hint="models of the catalogue whose names end in -mtp have some",
+        )
 
 
 def judged(

@@ -20,6 +20,8 @@ def about(plan: Plan, rig: Rig, scan: Scan) -> Iterator[str]:
     yield from cables(rig, scan)
     yield from not_compared(plan.candidates)
     yield from several_servers(plan)
+    if plan.workload.drafts:
+        yield "speeds are without drafts: how many of these are taken depends on the text"
 
 
 def cables(rig: Rig, scan: Scan) -> Iterator[str]:

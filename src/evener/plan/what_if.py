@@ -43,6 +43,7 @@ class Asked:
     context: int | None = None
     kv: str = "f16"
     unified: bool = False
+    drafts: int = 0
     aim: Objective | None = None
     quant: str | None = None
     layout: str = "auto"
@@ -67,6 +68,7 @@ class Asked:
             unified=self.unified,
             kv_type_k=key,
             kv_type_v=value or key,
+            drafts=self.drafts,
             objective=self.aim,
         )
         if self.people is None and self.profile is None:
