@@ -108,7 +108,9 @@ def interfaces(netstat: str) -> dict[str, tuple[int, int]]:
     A row may lack its address, so columns are counted from the right: Ibytes Opkts Oerrs Obytes Coll.
     """
     rows = [line.split() for line in netstat.splitlines() if "<Link#" in line]
-    found = {row[0]: (int(row[-5]), int(row[-2])) for row in rows if row[-5].isdigit() and row[-2].isdigit()}
+    found = {
+        row[0]: (int(row[-5]), int(row[-2])) for row in rows if len(row) > 7 and row[-5].isdigit() and row[-2].isdigit()
+    }
     return {name: counts for name, counts in found.items() if any(counts) and not name.startswith("lo")}
 
 

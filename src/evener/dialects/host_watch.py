@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from evener.dialects import apple, proc
+from evener.dialects import amd, apple, proc
 from evener.dialects.proc import Memory
 from evener.records.telemetry import CardSample
 
@@ -49,10 +49,6 @@ done
 if [ -z "$nics" ]; then
   for d in /sys/class/net/*; do case ${d##*/} in lo) ;; *) nics="$nics ${d##*/}" ;; esac; done
 fi
-for f in /sys/bus/pci/devices/*/mem_info_vram_total; do
-  [ -e "$f" ] || continue
-  d=${f%/*}; get "$d/unique_id"; say "amdcard ${d##*/} ${v:--}"
-done
 for d in /sys/class/kfd/kfd/topology/nodes/*; do
   get "$d/gpu_id" && [ "$v" != 0 ] || continue
   id=$v
@@ -160,7 +156,6 @@ class Moment:
     nics: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     radeons: tuple[CardSample, ...] = ()
     metal: CardSample | None = None
-    amd_cards: Mapping[str, str] = field(default_factory=dict)  # bus id -> unique id, "-" where it has none
     kfd_bus: Mapping[str, str] = field(default_factory=dict)  # the kernel's number -> bus id
     big: tuple[Held, ...] | None = None
     kfd: tuple[tuple[str, Held], ...] | None = None
@@ -187,9 +182,8 @@ def moment(lines: Iterable[str]) -> Moment:
         throttled=_whole(_last(said, "throttled")),
         rapl_uj={at: int(uj) for at, uj in _pairs(said.get("rapl", ())) if uj.isdigit()},
         nics=_nics(said, text),
-        radeons=tuple(radeon(line) for line in said.get("amd", ())),
+        radeons=tuple(radeon(line) for line in said.get("amd", ()) if line),
         metal=apple.watched(text),
-        amd_cards=dict(_pairs(said.get("amdcard", ()))),
         kfd_bus=_kfd_bus(said.get("kfd", ())),
         big=tuple(_big(said.get("big", ()))) if "bigs" in said else None,
         kfd=_kfd(text) if "kfds" in said else None,
@@ -247,9 +241,8 @@ def _big(lines: Iterable[str]) -> Iterable[Held]:
 
 
 def _kfd(text: str) -> tuple[tuple[str, Held], ...]:
-    """Lines of grep over /sys/class/kfd/kfd/proc/PID/vram_GPU. Opening the driver is not holding memory."""
-    found = re.findall(r"/kfd/proc/(\d+)/vram_(\d+):(\d+)$", text, re.MULTILINE)
-    return tuple((gpu, Held(pid=int(pid), bytes=int(held))) for pid, gpu, held in found if int(held))
+    """The kernel's count by card and process. Opening the driver is not holding memory."""
+    return tuple((gpu, Held(pid=pid, bytes=held)) for gpu, pid, held in amd.parse_kfd(text) if held)
 
 
 def _kfd_bus(lines: Iterable[str]) -> dict[str, str]:

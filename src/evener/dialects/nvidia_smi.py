@@ -22,10 +22,11 @@ HEALTH_FIELDS = (
     "uuid", "pci.bus_id", "pstate", "persistence_mode", "pcie.link.gen.current", "pcie.link.gen.max",
     "pcie.link.width.current", "pcie.link.width.max", "clocks_throttle_reasons.active",
 )  # fmt: skip
+OLD_REASONS, NEW_REASONS = "clocks_throttle_reasons.active", "clocks_event_reasons.active"
 # The first two name the card and tell its row from a process's, whose second column is a pid.
 WATCH_FIELDS = (
     "uuid", "pci.bus_id", "name", "utilization.gpu", "memory.used", "memory.total", "power.draw", "power.limit",
-    "enforced.power.limit", "temperature.gpu", "clocks.sm", "clocks.mem", "clocks_throttle_reasons.active",
+    "enforced.power.limit", "temperature.gpu", "clocks.sm", "clocks.mem", OLD_REASONS,
 )  # fmt: skip
 APP_FIELDS = ("gpu_uuid", "pid", "process_name", "used_gpu_memory")
 # The GPU of these is a part of the processor and shares its memory; the driver reports no memory of its own for them.
@@ -83,6 +84,12 @@ def watch_query(fields: Sequence[str] = WATCH_FIELDS) -> list[str]:
     return [PROGRAM, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
 
 
+def without(fields: Sequence[str], refused: str) -> tuple[str, ...]:
+    """These fields without the one that a driver refused; throttle reasons under their newer name first."""
+    other = {OLD_REASONS: NEW_REASONS}.get(refused)
+    return tuple(name for field in fields if (name := other if field == refused else field))
+
+
 def watched(line: str, fields: Sequence[str] = WATCH_FIELDS) -> CardSample | None:
     """One card at one moment; None for a line that is no such row, e.g. one that was cut short.
 
@@ -122,7 +129,7 @@ def watched_app(line: str) -> GpuProcess | None:
 
 def slowed_by(row: Mapping[str, str]) -> tuple[str, ...] | None:
     """What holds the clocks back, None where the driver hides it. Newer drivers say event reasons."""
-    reasons = row.get("clocks_throttle_reasons.active") or row.get("clocks_event_reasons.active") or ""
+    reasons = row.get(OLD_REASONS) or row.get(NEW_REASONS) or ""
     if not re.fullmatch(r"0x[0-9A-Fa-f]+", reasons):
         return None
     bits = int(reasons, 16)

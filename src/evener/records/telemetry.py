@@ -95,7 +95,8 @@ class CardWatched:
     """One card over a whole run.
 
     `slowed` holds the share of samples, 0 to 1, in which each reason held the card back, None where its driver
-    hides them. `energy_j` is the trapezoid over its power, over the `covered_s` seconds that samples cover without a gap.
+    hides them. `energy_j` is the trapezoid over its power, over the `covered_s` seconds that samples cover without a
+    gap.
     """
 
     host: str
@@ -140,8 +141,8 @@ class HostWatched:
     """One host over a whole run. `unknown` says in words what it could not tell, and why.
 
     `machine` is the same for two names of one machine. `late_ms` is how unevenly its samples arrived here: the mean
-    and the greatest delay beyond the quickest one; that much a stamp may be late. `sampler_cpu_percent` is what
-    sampling cost it, in percent of one processor, without the ssh connection.
+    and the greatest delay beyond the quickest one, drift of the two clocks included; that much a stamp may be late.
+    `sampler_cpu_percent` is what sampling cost it, in percent of one processor, without the ssh connection.
     """
 
     host: str
@@ -177,7 +178,10 @@ class Energy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telemetry:
-    """A whole run, watched: from `from_s` to `to_s`, a sample every `every_s` seconds."""
+    """A whole run, watched: from `from_s` to `to_s`, a sample every `every_s` seconds.
+
+    `notes` are what a reader must know to use it.
+    """
 
     from_s: float
     to_s: float
@@ -186,6 +190,7 @@ class Telemetry:
     joined: tuple[Joined, ...] = ()  # holders of memory who were not there when watching began
     energy: Energy | None = None  # None where no card says what it draws
     ambient_c: float | None = None  # of the room, as the user states it
+    notes: tuple[str, ...] = ()
 
 
 DriftVerdict = Literal["fell", "rose", "no drift", "unresolved"]

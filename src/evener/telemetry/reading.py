@@ -10,8 +10,10 @@ from evener.dialects.host_watch import Moment
 from evener.records.card import Card
 from evener.records.telemetry import CardSample, Joined, NicSample, Sample
 
+Holders = dict[str, set[tuple[str, int]]]  # by source, (card, pid) of everybody seen so far
 CPU = "cpu"
 HEAT = "heat"
+HOST, NVIDIA, BIG, KFD = "host", "nvidia-smi", "big", "kfd"  # who says something
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,34 +30,45 @@ class Known:
 class Reading:
     """One host's lines, in their order; a line completes a sample or nothing. `machine` names it once it has said so.
 
-    Processes in `ours` are never somebody else; the set may grow meanwhile.
+    `is_complete` once each of its sources has said something: itself, and nvidia-smi where it has one. Processes in
+    `ours` are never somebody else; the set may grow meanwhile. `holders` outlives a reading: whoever comes while a host
+    is lost has come all the same.
     """
 
-    def __init__(self, host: str, known: Known, *, ours: set[int]) -> None:
+    def __init__(self, host: str, known: Known, *, ours: set[int], holders: Holders) -> None:
         self.machine: str | None = None
-        self._host = host
-        self._known = known
+        self.host = host
+        self.known = known
         self._ours = ours
         self._names = {name: card for card in known.cards for name in (card.id, card.uuid, _bus(card.bus_id)) if name}
         self._lines: list[str] = []
         self._last = Moment()
-        self._seen: dict[str, set[tuple[str, int]]] = {"nvidia": set(known.held)}
+        self._holders = holders
+        if known.fields:
+            holders.setdefault(NVIDIA, set(known.held))
         self._buses: dict[str, str] = {}
+        self._waits_for = {HOST, *([NVIDIA] if known.fields else [])}
+
+    @property
+    def is_complete(self) -> bool:
+        return not self._waits_for
 
     def feed(self, at_s: float, line: str) -> Sample | None:
         """A sample, where `line` completes one. `at_s` is when it arrived."""
         if line == "tick":
             moment = host_watch.moment(self._lines)
             self._lines = []
+            self._waits_for.discard(HOST)
             return self._of_host(at_s, moment)
-        if not line.startswith("GPU-"):
+        if not (self.known.fields and line.startswith("GPU-")):
             self._lines.append(line)
             return None
-        if (card := nvidia_smi.watched(line, self._known.fields)) is not None:
-            return Sample(at_s=at_s, host=self._host, cards=(self._named(card),))
+        if (card := nvidia_smi.watched(line, self.known.fields)) is not None:
+            self._waits_for.discard(NVIDIA)
+            return Sample(at_s=at_s, host=self.host, cards=(self._named(card),))
         if (app := nvidia_smi.watched_app(line)) is not None:
-            joined = tuple(self._joined(at_s, "nvidia", [(app.gpu_uuid, app.pid, app.name, app.bytes)]))
-            return Sample(at_s=at_s, host=self._host, joined=joined) if joined else None
+            joined = tuple(self._joined(at_s, NVIDIA, [(app.gpu_uuid, app.pid, app.name, app.bytes)]))
+            return Sample(at_s=at_s, host=self.host, joined=joined) if joined else None
         return None
 
     def _of_host(self, at_s: float, now: Moment) -> Sample:
@@ -66,7 +79,7 @@ class Reading:
         others = [*now.radeons, *([now.metal] if now.metal else [])]
         return Sample(
             at_s=at_s,
-            host=self._host,
+            host=self.host,
             host_clock_s=now.clock_s,
             cards=(self._named(_processor(before, now, passed_s)), *map(self._named, others)),
             load_1m=now.load_1m,
@@ -90,22 +103,22 @@ class Reading:
                 tx_bytes=tx,
                 rx_bytes_per_s=_rate(earlier[0], rx, passed_s) if earlier else None,
                 tx_bytes_per_s=_rate(earlier[1], tx, passed_s) if earlier else None,
-                link=self._known.links.get(name),
+                link=self.known.links.get(name),
             )
 
     def _strangers(self, at_s: float, now: Moment) -> Iterator[Joined]:
         if now.big is not None:
-            yield from self._joined(at_s, "big", [(CPU, held.pid, held.name, held.bytes) for held in now.big])
+            yield from self._joined(at_s, BIG, [(CPU, held.pid, held.name, held.bytes) for held in now.big])
         if now.kfd is not None:
             rows = [(self._bus_of(gpu), held.pid, held.name, held.bytes) for gpu, held in now.kfd]
-            yield from self._joined(at_s, "kfd", rows)
+            yield from self._joined(at_s, KFD, rows)
 
     def _joined(
         self, at_s: float, source: str, rows: Sequence[tuple[str, int, str | None, int | None]]
     ) -> Iterator[Joined]:
         """Those who were not there at this source's first look. nvidia-smi's first look was before the watching."""
-        first = source not in self._seen
-        seen = self._seen.setdefault(source, set())
+        first = source not in self._holders
+        seen = self._holders.setdefault(source, set())
         for card, pid, name, held in rows:
             if (card, pid) in seen:
                 continue
@@ -113,7 +126,7 @@ class Reading:
             if not first and pid not in self._ours:
                 known = self._names.get(card) or self._names.get(_bus(card) or "")
                 yield Joined(
-                    at_s=at_s, host=self._host, card=known.id if known else card, pid=pid, name=name, bytes=held
+                    at_s=at_s, host=self.host, card=known.id if known else card, pid=pid, name=name, bytes=held
                 )
 
     def _bus_of(self, gpu: str) -> str:

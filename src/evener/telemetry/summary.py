@@ -34,6 +34,7 @@ def hosts_watched(
             every_s=every_s,
             unknown=unknown.get(host, ()),
             machine=machines.get(host),
+            asked=any(sample.host == host for sample in samples),
         )
         for host in hosts
     )
@@ -114,6 +115,7 @@ def _host(
     every_s: float,
     unknown: Sequence[str],
     machine: str | None,
+    asked: bool,
 ) -> HostWatched:
     cards = tuple(card_watched(host, at, every_s=every_s) for at in _by_card(samples).values())
     return HostWatched(
@@ -122,7 +124,7 @@ def _host(
         cards=cards,
         load_1m=extent(sample.load_1m for sample in samples),
         nics=tuple(_nic(at) for at in _by_nic(samples).values()),
-        gaps=gaps(samples, from_s=from_s, to_s=to_s, every_s=every_s) if samples else (),
+        gaps=gaps(samples, from_s=from_s, to_s=to_s, every_s=every_s) if asked else (),
         unknown=(*unknown, *_unknown(cards), *_tools_lost(samples)),
         machine=machine,
         late_ms=late_ms(samples),

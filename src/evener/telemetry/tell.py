@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from evener.records.conditions import Conditions
@@ -9,7 +10,7 @@ from evener.records.rig import Money
 from evener.records.telemetry import Telemetry
 from evener.telemetry.energy import energy
 from evener.telemetry.summary import hosts_watched
-from evener.telemetry.watch import Seen
+from evener.telemetry.watch import Seen, Watched
 
 
 def tell(
@@ -32,7 +33,7 @@ def tell(
         from_s=from_s,
         to_s=to_s,
         every_s=seen.every_s,
-        unknown=seen.unknown,
+        unknown={watched.host: [*seen.unknown[watched.host], *_never_seen(seen, watched)] for watched in seen.hosts},
         machines=seen.machines,
     )
     return Telemetry(
@@ -49,7 +50,15 @@ def tell(
             currency=money.currency if money else None,
         ),
         ambient_c=ambient_c,
+        notes=(f"telemetry.jsonl is incomplete: {seen.unkept}",) if seen.unkept else (),
     )
+
+
+def _never_seen(seen: Seen, watched: Watched) -> Iterator[str]:
+    """Cards that a scan knows and no driver tool spoke of, e.g. of a maker whose tools are not asked."""
+    for card in watched.cards:
+        if watched.shell is not None and (watched.host, card.id) not in seen.names():
+            yield f"{card.name}: nothing on this host tells what it does"
 
 
 def as_conditions(conditions: Conditions, told: Telemetry) -> Conditions:

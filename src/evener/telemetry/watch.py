@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from evener.dialects import host_watch, net_path, nvidia_smi
@@ -16,8 +16,8 @@ from evener.errors import HostError
 from evener.ports import Child, Shell
 from evener.records.card import Card
 from evener.records.telemetry import CardSample, Sample
-from evener.telemetry.reading import Known, Reading
-from evener.together import background, to_the_end
+from evener.telemetry.reading import Holders, Known, Reading
+from evener.together import background, to_the_end, together
 
 Keep = Callable[[Sample], None]
 ASK_WITHIN_S = 10.0
@@ -47,7 +47,8 @@ class Watched:
 class Seen:
     """What has been seen so far. `started_ns` is the zero of its time, on the clock `now_ns`.
 
-    `unknown` says by host what it cannot tell, `machines` which two names are one machine, `lost` who is lost now.
+    `unknown` says by host what it cannot tell, `machines` which two names are one machine, `lost` who is lost now,
+    `unkept` why samples do not reach `keep` any more: a full disk ends no measurement.
     """
 
     def __init__(self, hosts: Sequence[Watched], *, every_s: float, started_ns: int, keep: Keep) -> None:
@@ -58,6 +59,7 @@ class Seen:
         self.unknown: dict[str, list[str]] = {watched.host: [] for watched in hosts}
         self.machines: dict[str, str] = {}
         self.lost: dict[str, str] = {}
+        self.unkept: str | None = None
         self._keep = keep
         self._cards: dict[tuple[str, str], CardSample] = {}  # the last sample of each
         self._ours = {watched.host: set(watched.ours) for watched in hosts}
@@ -68,7 +70,11 @@ class Seen:
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
         self._cards |= {(sample.host, card.card): card for card in sample.cards}
-        self._keep(sample)
+        if self.unkept is None:
+            try:
+                self._keep(sample)
+            except HostError as error:
+                self.unkept = f"from {sample.at_s:.0f} s on: {error.message}"
 
     def ours(self, host: str) -> set[int]:
         """Pids there that are not to be called somebody else. May be added to, e.g. when a server starts again."""
@@ -98,31 +104,34 @@ async def watching(
     `time.perf_counter_ns`; now, where none is given. Nothing is raised for a host: `lost` and `unknown` say it.
     """
     seen = Seen(list(hosts), every_s=every_s, started_ns=now_ns() if started_ns is None else started_ns, keep=keep)
-    asked = [watched for watched in seen.hosts if watched.shell is not None]
+    watchers, heard = [], []
     for watched in seen.hosts:
         if watched.shell is None:
             seen.unknown[watched.host].append(watched.why or "nobody can ask this host")
-    heard = {watched.host: asyncio.Event() for watched in asked}
-    async with AsyncExitStack() as stack:
-        for watched in asked:
-            await stack.enter_async_context(background(_watch(watched, watched.shell, seen, heard[watched.host])))
+            continue
+        heard.append(asyncio.Event())
+        watchers.append(_watch(watched, watched.shell, seen, heard[-1]))
+    async with background(together(watchers)):
         with suppress(TimeoutError):
             async with asyncio.timeout(ready_within_s):
-                await asyncio.gather(*(event.wait() for event in heard.values()))
+                await asyncio.gather(*(event.wait() for event in heard))
         yield seen
 
 
-async def _watch(watched: Watched, shell: Shell | None, seen: Seen, heard: asyncio.Event) -> None:
+async def _watch(watched: Watched, shell: Shell, seen: Seen, heard: asyncio.Event) -> None:
     """Until cancelled: ask the host what it can tell, then listen, again whenever it was lost."""
-    assert shell is not None
+    holders: Holders = {}
     tries = 0
     while True:
         begun = len(seen.samples)
         try:
             known = await ask(watched, shell, seen.unknown[watched.host])
-            why = await _listen(watched.host, shell, known, seen, heard)
+            reading = Reading(watched.host, known, ours=seen.ours(watched.host), holders=holders)
+            why = await _listen(shell, reading, seen, heard)
         except HostError as error:
             why = error.message.removeprefix(f"{watched.host}: ")
+        except Exception as error:  # noqa: BLE001 - a measurement must not end because who watches it does
+            why = f"watching it failed: {error!r}"
         if any(sample.host == watched.host and not sample.lost for sample in seen.samples[begun:]):
             tries = 0
         _lose(seen, watched.host, why)
@@ -156,15 +165,15 @@ async def _nvidia_fields(shell: Shell) -> tuple[tuple[str, ...], str | None]:
     """The fields that this driver answers to, none without it, and why it says nothing."""
     if await shell.which(nvidia_smi.PROGRAM) is None:
         return (), None
-    fields = list(nvidia_smi.WATCH_FIELDS)
+    fields: tuple[str, ...] = nvidia_smi.WATCH_FIELDS
     while True:
         done = await shell.run(nvidia_smi.watch_query(fields), within_s=ASK_WITHIN_S)
         refused = nvidia_smi.refused_field(done.stdout + done.stderr)
-        if refused not in fields:
+        if refused is None or refused not in fields:
             break
-        fields.remove(refused)
+        fields = nvidia_smi.without(fields, refused)
     if done.code == 0:
-        return tuple(fields), None
+        return fields, None
     said = next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "no answer")
     return (), f"nvidia-smi: {said}"
 
@@ -174,18 +183,17 @@ async def _nvidia_held(shell: Shell) -> frozenset[tuple[str, int]]:
     return frozenset((app.gpu_uuid, app.pid) for app in nvidia_smi.parse_apps(done.stdout))
 
 
-async def _listen(host: str, shell: Shell, known: Known, seen: Seen, heard: asyncio.Event) -> str:
+async def _listen(shell: Shell, reading: Reading, seen: Seen, heard: asyncio.Event) -> str:
     """Read what the host says until it says no more, and return why. Raises HostError when it cannot be started."""
-    child = await shell.start(await _argv(shell, known, seen.every_s), env={})
-    reading = Reading(host, known, ours=seen.ours(host))
+    child = await shell.start(await _argv(shell, reading.known, seen.every_s), env={})
     try:
-        await _read(child, reading, host, seen, heard)
-        return f"what watches it has ended ({await child.wait()})"
+        await _read(child, reading, seen, heard)
+        return _ended(await child.wait())
     finally:
         await to_the_end(child.stop())
 
 
-async def _read(child: Child, reading: Reading, host: str, seen: Seen, heard: asyncio.Event) -> None:
+async def _read(child: Child, reading: Reading, seen: Seen, heard: asyncio.Event) -> None:
     lines = aiter(child.lines())
     silent_s = max(SILENT_AFTER * seen.every_s, float(SILENT_AFTER))
     coming = asyncio.ensure_future(anext(lines, None))
@@ -193,7 +201,7 @@ async def _read(child: Child, reading: Reading, host: str, seen: Seen, heard: as
         while True:
             await asyncio.wait([coming], timeout=silent_s)
             if not coming.done():
-                _lose(seen, host, f"silent for {silent_s:g} s")
+                _lose(seen, reading.host, f"silent for {silent_s:g} s")
                 await asyncio.wait([coming])
             line = coming.result()
             if line is None:
@@ -201,7 +209,8 @@ async def _read(child: Child, reading: Reading, host: str, seen: Seen, heard: as
             coming = asyncio.ensure_future(anext(lines, None))
             if (sample := reading.feed(seen.now_s(), line)) is not None:
                 _hear(seen, sample, reading.machine)
-                heard.set()
+                if reading.is_complete:
+                    heard.set()
     finally:
         coming.cancel()
         await asyncio.gather(coming, return_exceptions=True)
@@ -219,6 +228,10 @@ def _lose(seen: Seen, host: str, why: str) -> None:
     if host not in seen.lost:
         seen.add(Sample(at_s=seen.now_s(), host=host, lost=why))
     seen.lost[host] = why
+
+
+def _ended(code: int) -> str:
+    return f"its watcher was ended by signal {-code}" if code < 0 else f"its watcher has ended with {code}"
 
 
 async def _argv(shell: Shell, known: Known, every_s: float) -> list[str]:
