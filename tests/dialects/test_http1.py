@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from itertools import pairwise
 
-from evener.dialects.http1 import LONGEST_HEAD_BYTES, ResponseReader
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evener.dialects.http1 import LONGEST_BODY_BYTES, LONGEST_HEAD_BYTES, ResponseReader
 
 CHUNKED = (
     b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -82,7 +86,14 @@ def test_a_connection_is_kept_only_when_both_sides_may_use_it_again(head: bytes,
         b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3, 4\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
+        b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n",
+        b"HTTP/1.1 20\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloxx0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * (LONGEST_HEAD_BYTES + 1),
         b"x" * (LONGEST_HEAD_BYTES + 1),
     ],
 )
@@ -91,3 +102,36 @@ def test_bytes_that_are_not_http_are_a_fault_in_one_line(raw: bytes) -> None:
     assert reader.fault is not None
     assert "\n" not in reader.fault
     assert not reader.complete
+
+
+def test_an_answer_without_end_is_a_fault_and_not_the_end_of_our_memory() -> None:
+    reader = read(b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(LONGEST_BODY_BYTES // (1 << 20)):
+        reader.feed(1, b"x" * (1 << 20))
+    assert reader.fault is None
+    reader.feed(1, b"x")
+    assert reader.fault == "the answer is longer than 64 MiB"
+    reader.end()
+    assert not reader.complete
+
+
+def test_several_informational_answers_come_before_the_answer() -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
+    assert read(early + SIZED).status == 404
+
+
+def test_an_answer_without_a_body_is_complete_with_its_head() -> None:
+    for status in (204, 304):
+        assert read(b"HTTP/1.1 %d X\r\n\r\n" % status).complete
+
+
+@given(cuts=st.lists(st.integers(0, len(CHUNKED)), max_size=12))
+def test_no_cut_changes_an_answer(cuts: list[int]) -> None:
+    places = sorted({0, len(CHUNKED), *cuts})
+    reader = read(*(CHUNKED[a:b] for a, b in pairwise(places)))
+    assert (reader.complete, reader.keep_alive, body(reader)) == (True, True, BODY)
+
+
+@given(raw=st.binary(max_size=300), start=st.sampled_from([b"", b"HTTP/1.1 ", CHUNKED[:30], CHUNKED[:112]]))
+def test_no_bytes_at_all_make_the_reader_raise(raw: bytes, start: bytes) -> None:
+    read(start, raw).end()

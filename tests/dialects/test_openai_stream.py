@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evener.dialects.http1 import Ending, Exchange
+from evener.dialects.http1 import Ending, Exchange, ResponseReader
 from evener.dialects.openai_stream import http_failure, read
 from evener.records.load import Request
 
@@ -122,6 +125,12 @@ def test_tokens_that_share_a_read_are_one_arrival() -> None:
     assert got.token_times[-1] == (pytest.approx(0.4209, abs=2e-6), 6.0)
 
 
+def test_tokens_that_came_four_at_a_time_are_credited_four_at_a_time() -> None:
+    got = captured("mtp4")
+    assert [credit for _, credit in got.token_times] == [4.0, 4.0, 4.0]
+    assert [at_s for at_s, _ in got.token_times] == pytest.approx([0.26, 0.3377, 0.4203], abs=2e-6)
+
+
 def test_the_engines_own_times_are_kept() -> None:
     got = captured("usage1")
     assert (got.server_prompt_ms, got.server_prompt_tokens, got.server_predicted_ms) == (200.0, 100, 240.0)
@@ -205,10 +214,24 @@ def test_fewer_tokens_than_chunks_are_noted() -> None:
         ([(5, token()), (6, "data: Internal Server Error\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, chunk({}, finish="error")), (6, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, {"error": {"message": "Context size has been exceeded."}})], "kv_exhausted"),
+        ([(5, token()), (6, {"error": {"code": 500}}), (6, DONE)], "server_error_in_stream"),
+        ([(5, token()), (6, 'error: {"code":500,"message":"boom"}\n\n')], "server_error_in_stream"),
+        ([(5, token()), (6, '{"error":"llama runner process has terminated"}\n')], "server_error_in_stream"),
+        ([(5, token()), (6, '{"error":"llama runner process has terminated"}')], "server_error_in_stream"),
+        ([(5, token()), (6, 'data: {"error":"cut off before its line end"}')], "server_error_in_stream"),
+        ([(5, token()), (6, {"object": "error", "message": "boom", "code": 400}), (6, DONE)], "server_error_in_stream"),
+        ([(5, '{"object": "error", "message": "boom", "code": 400}')], "server_error_in_stream"),
+        ([(5, token()), (6, 'data: "boom"\n\n'), (7, END), (7, DONE)], "server_error_in_stream"),
+        ([(5, token()), (6, "event: error\ndata: boom\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
+        ([(5, token()), (6, "event: error\ndata:\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
+        ([(5, token()), (6, chunk({}, finish="abort")), (6, DONE)], "server_error_in_stream"),
         ([(5, token())], "connection_cut"),
+        ([(5, token()), (6, '{"object": "list"}\n')], "connection_cut"),
         ([(5, chunk({"role": "assistant", "content": ""})), (6, END), (6, DONE)], "no_token"),
         ([(5, '{"choices": [{"message": {"content": "a"}}]}')], "client_invalid"),
+        ([(5, '{"choices": [{"message": {"content": "a"}}]}\n')], "client_invalid"),
         ([(5, '{"error": {"message": "boom"}}')], "server_error_in_stream"),
+        ([(5, '{"error": {"message": "boom"}}\n')], "server_error_in_stream"),
         ([(5, "<html>")], "no_token"),
         ([], "no_token"),
     ],
@@ -272,3 +295,166 @@ def test_a_stream_that_ends_at_any_byte_is_a_success_only_with_its_finish_reason
     for at in range(len(raw)):
         got = request((5, raw[:at].decode()), ending="cut", detail="cut")
         assert (got.failure is None) == (at >= told), at
+
+
+def test_what_is_only_null_is_nothing() -> None:
+    assert request((5, token()), (6, "data: null\n\n"), (7, END), (7, DONE)).failure is None
+
+
+def test_a_stream_that_is_done_without_a_finish_reason_is_noted() -> None:
+    assert request((5, token()), (7, DONE)).notes == ("no finish reason",)
+
+
+def test_of_several_choices_all_must_finish() -> None:
+    def of(index: int, *, finish: str | None = None) -> dict[str, Any]:
+        return {"choices": [{"index": index, "delta": {"content": "a"}, "finish_reason": finish}]}
+
+    begun = [(5, of(0)), (6, of(1)), (7, of(0, finish="stop"))]
+    assert request(*begun, ending="cut").failure == "connection_cut"
+    whole = request(*begun, (8, of(1, finish="length")), ending="cut")
+    assert (whole.failure, whole.tokens, whole.chunks) == (None, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"content-encoding": "gzip"}, {"content-encoding": "Br"}, {"transfer-encoding": "gzip, chunked"}]
+)
+def test_a_compressed_answer_is_named_and_no_cut_connection(headers: dict[str, str]) -> None:
+    pieces = [(5 * MS, b"\x1f\x8b\x08\x00\n\n")]
+    exchange = Exchange(ending="complete", sent_ns=0, end_ns=5 * MS, status=200, headers=headers, pieces=pieces)
+    got = read(exchange, id=1, users=1, user=0, started_ns=0)
+    assert got.failure == "client_invalid"
+    assert got.detail is not None
+    assert "compressed" in got.detail
+
+
+@pytest.mark.parametrize("headers", [{"content-encoding": "identity"}, {"transfer-encoding": "chunked"}, {}])
+def test_plain_text_is_not_compressed(headers: dict[str, str]) -> None:
+    pieces = [(5 * MS, _event(token()) + _event(END) + DONE.encode())]
+    exchange = Exchange(ending="complete", sent_ns=0, end_ns=5 * MS, status=200, headers=headers, pieces=pieces)
+    assert read(exchange, id=1, users=1, user=0, started_ns=0).failure is None
+
+
+def test_what_a_server_says_can_be_written_down_and_shown() -> None:
+    raw = r'data: {"error": {"message": "\ud83d \u001b[31m red"}}' + "\n\n"
+    got = request((5, raw))
+    assert got.detail == "\ufffd \ufffd[31m red"
+
+
+@pytest.mark.parametrize(
+    "usage_text",
+    ['{"completion_tokens": 1e999}', '{"completion_tokens": -3}', '{"completion_tokens": true}', '[3]',
+     '{"completion_tokens": ' + "9" * 400 + "}"],
+)  # fmt: skip
+def test_a_count_that_is_none_is_not_believed(usage_text: str) -> None:
+    got = request((5, token()), (6, f'data: {{"choices": [], "usage": {usage_text}}}\n\n'), (7, END), (7, DONE))
+    assert (got.tokens, got.tokens_estimated, got.failure) == (1, True, None)
+
+
+def test_times_of_the_server_that_are_no_numbers_are_unknown() -> None:
+    timings = '{"prompt_ms": NaN, "predicted_ms": Infinity}'
+    got = request((5, token()), (7, END), (7, f'data: {{"choices": [], "timings": {timings}}}\n\n'), (7, DONE))
+    assert (got.server_prompt_ms, got.server_predicted_ms) == (None, None)
+
+
+SSE_TYPE = b"Content-Type: text/event-stream\r\n"
+
+
+def framed(body: bytes, how: str) -> bytes:
+    """A whole answer: by chunk (of 100 bytes, with an extension and a trailer), by length, or until the close."""
+    if how == "length":
+        return b"HTTP/1.1 200 OK\r\n" + SSE_TYPE + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    if how == "close":
+        return b"HTTP/1.0 200 OK\r\n" + SSE_TYPE + b"\r\n" + body
+    chunks = [body[at : at + 100] for at in range(0, len(body), 100)]
+    runs = b"".join(b"%x;ext=1\r\n%b\r\n" % (len(one), one) for one in chunks)
+    head = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n" + SSE_TYPE + b"Transfer-Encoding: chunked\r\n\r\n"
+    return head + runs + b"0\r\nX-Trailer: 1\r\n\r\n"
+
+
+def over_the_wire(*reads: bytes) -> Request:
+    """What a client makes of these reads, after which the connection ends."""
+    reader = ResponseReader()
+    for at, data in enumerate(reads, start=1):
+        if not reader.complete:
+            reader.feed(at * MS, data)
+    reader.end()
+    ending: Ending = "complete" if reader.complete else "cut"
+    end_ns = (len(reads) + 1) * MS
+    exchange = Exchange(
+        ending=ending, sent_ns=0, end_ns=end_ns, status=reader.status, headers=reader.headers, pieces=reader.pieces
+    )
+    return read(exchange, id=1, users=1, user=0, started_ns=0)
+
+
+def told_after(raw: bytes, body: bytes) -> int:
+    """How many bytes of the body must have come for a success: up to the finish reason's own event."""
+    at = body.find(b'"finish_reason":"')
+    return len(raw) + 1 if at < 0 else body.index(b"\n\n", at) + 2
+
+
+@pytest.mark.parametrize("how", ["chunked", "length", "close"])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["status"] == 200])
+def test_a_connection_that_ends_at_any_byte_is_classified_and_never_a_success_before_its_finish(
+    name: str, how: str
+) -> None:
+    body = (CAPTURES / f"{name}.http").read_bytes()
+    raw, whole = framed(body, how), CASES[name]["expected"]
+    for at in range(0, len(raw) + 1, 1 if how == "chunked" else 7):
+        got = over_the_wire(raw[:at])
+        seen = len(b"".join(piece for _, piece in _body_of(raw[:at])))
+        if whole["ok"]:
+            assert (got.failure is None) == (seen >= told_after(raw, body)), at
+            assert got.failure in (None, "connection_cut", "no_token"), at
+        else:
+            assert got.failure in ("connection_cut", "no_token", whole["error_class"]), at
+    assert over_the_wire(raw).failure == whole.get("error_class")
+
+
+def _body_of(raw: bytes) -> list[tuple[int, bytes]]:
+    reader = ResponseReader()
+    reader.feed(0, raw)
+    return reader.pieces
+
+
+@given(
+    name=st.sampled_from([name for name, case in CASES.items() if case["status"] == 200]),
+    how=st.sampled_from(["chunked", "length", "close"]),
+    end=st.sampled_from([b"\n", b"\r", b"\r\n"]),
+    cuts=st.lists(st.integers(0, 5000), max_size=20),
+)
+def test_no_cut_and_no_line_end_changes_what_an_answer_was(name: str, how: str, end: bytes, cuts: list[int]) -> None:
+    body = (CAPTURES / f"{name}.http").read_bytes()
+    raw = framed(body.replace(b"\n", end), how)
+    places = sorted({0, len(raw), *(min(cut, len(raw)) for cut in cuts)})
+    got = over_the_wire(*(raw[a:b] for a, b in pairwise(places)))
+    once = over_the_wire(framed(body, "length"))
+    facts = ("failure", "detail", "tokens", "tokens_estimated", "chunks", "reasoning_chunks", "finish_reason", "notes")
+    assert [getattr(got, fact) for fact in facts] == [getattr(once, fact) for fact in facts]
+    assert sum(credit for _, credit in got.token_times) == pytest.approx(got.tokens or 0)
+
+
+KEYS = (
+    "choices delta content index finish_reason usage completion_tokens timings predicted_n prompt_ms error message "
+    "object prompt_tokens_details text detail"
+)
+
+
+@given(
+    data=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(KEYS.split()),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_no_document_at_all_makes_the_reading_raise(data: Any) -> None:
+    for ending in ("complete", "cut"):
+        got = request((1, _event(data).decode()), (2, token()), (3, END), ending=ending)  # type: ignore[arg-type]
+        json.dumps([got.detail, got.finish_reason, got.notes], ensure_ascii=False).encode()
+    http_failure(500, json.dumps(data).encode())

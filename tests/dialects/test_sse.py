@@ -62,6 +62,45 @@ def test_a_byte_order_mark_is_dropped_at_the_start_and_nowhere_else() -> None:
     assert events(b"data: a\n\n\xef\xbb\xbfdata: b\n\n") == [message("a")]
 
 
+def test_a_field_named_error_is_an_error_though_the_standard_knows_none() -> None:
+    assert events(b'data: a\n\nerror: {"code":500}\n\n') == [message("a"), Event("error", '{"code":500}')]
+
+
+def test_a_line_that_begins_with_a_brace_is_told_at_its_end_and_belongs_to_no_event() -> None:
+    assert events(b'data: a\n{"error":"b:c"}\ndata: d\n\n') == [Event("", '{"error":"b:c"}'), message("a\nd")]
+
+
+def test_a_line_without_its_end_is_unfinished() -> None:
+    parser = SseParser()
+    parser.feed(b'data: a\n\n{"err')
+    assert parser.unfinished == '{"err'
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        # The examples of the standard's section 9.2.6, as they stand there.
+        (b"data: YHOO\ndata: +2\ndata: 10\n\n", [message("YHOO\n+2\n10")]),
+        (
+            b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n",
+            [message("first event"), message("second event")],
+        ),
+        (b"data\n\ndata\ndata\n\ndata:\n", [message(""), message("\n")]),
+        (b"data:test\n\ndata: test\n\n", [message("test"), message("test")]),
+    ],
+)
+def test_the_examples_of_the_standard(raw: bytes, expected: list[Event]) -> None:
+    assert events(raw) == expected
+
+
+def test_a_field_name_with_a_space_before_its_colon_is_another_field() -> None:
+    assert events(b"data : a\n\n Data: b\n\nDATA: c\n\n") == []
+
+
+def test_bytes_that_are_no_utf8_are_replaced_also_where_a_read_cuts_them() -> None:
+    assert events(b"data: \xff\xe2\x82", b"\n\n") == [message("��")]
+
+
 def test_an_event_that_the_end_cuts_off_is_discarded() -> None:
     assert events(b"data: a\n\ndata: b\n") == [message("a")]
 
@@ -78,10 +117,11 @@ def test_a_captured_stream_cut_in_two_at_any_byte_is_the_same_stream(path: Path)
         assert events(raw[:at], raw[at:]) == whole, at
 
 
+LINES = b"data: a|data|:|event: x||\xef\xbb\xbfdata: b|data:\xe2\x82|id: 1|error: e|{}|data:  b:c".split(b"|")
+
+
 @given(
-    lines=st.lists(
-        st.sampled_from([b"data: a", b"data", b": c", b"event: x", b"", b"\xef\xbb\xbfdata: b"]), max_size=12
-    ),
+    lines=st.lists(st.sampled_from(LINES), max_size=12),
     ends=st.lists(st.sampled_from([b"\n", b"\r", b"\r\n"]), min_size=12, max_size=12),
     cuts=st.lists(st.integers(0, 150), max_size=8),
 )

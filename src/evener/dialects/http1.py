@@ -13,6 +13,8 @@ from typing import Literal
 Ending = Literal["complete", "cut", "timeout", "unreachable"]
 
 LONGEST_HEAD_BYTES = 64 << 10
+LONGEST_BODY_BYTES = 64 << 20  # all of it is kept until it is read: some 300,000 tokens at 200 bytes each
+_DIGITS = re.compile(r"[0-9]{1,15}")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
 _HEAD, _LENGTH, _SIZE, _CHUNK, _TRAILER, _UNTIL_CLOSE = range(6)
 
@@ -47,7 +49,9 @@ class ResponseReader:
     `fault` is one line when the bytes are not HTTP; nothing is read after it. `keep_alive` holds once complete.
     """
 
-    __slots__ = ("_left", "_rest", "_skip", "_state", "complete", "fault", "headers", "keep_alive", "pieces", "status")
+    __slots__ = (
+        "_left", "_rest", "_room", "_skip", "_state", "complete", "fault", "headers", "keep_alive", "pieces", "status",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -59,7 +63,8 @@ class ResponseReader:
         self._state = _HEAD
         self._rest = b""  # the unfinished line or head
         self._left = 0  # body bytes still to come in this chunk or length
-        self._skip = 0  # of the CRLF behind a chunk
+        self._skip = b""  # of the CRLF behind a chunk
+        self._room = LONGEST_BODY_BYTES
 
     @property
     def started(self) -> bool:
@@ -74,7 +79,7 @@ class ResponseReader:
             if self._state in (_CHUNK, _LENGTH):
                 at = self._body(at_ns, data, at)
             elif self._state == _UNTIL_CLOSE:
-                self.pieces.append((at_ns, data[at:]))
+                self._take(at_ns, data[at:])
                 return
             elif self._state == _HEAD:
                 at = self._head(data, at)
@@ -89,22 +94,31 @@ class ResponseReader:
             self.complete = True
         self.keep_alive = False
 
+    def _take(self, at_ns: int, piece: bytes) -> None:
+        self._room -= len(piece)
+        if self._room < 0:
+            self.fault = f"the answer is longer than {LONGEST_BODY_BYTES >> 20} MiB"
+        else:
+            self.pieces.append((at_ns, piece))
+
     def _body(self, at_ns: int, data: bytes, at: int) -> int:
         if self._left:
             piece = data[at : at + self._left]
-            self.pieces.append((at_ns, piece))
+            self._take(at_ns, piece)
             self._left -= len(piece)
             at += len(piece)
-            if self._left:
+            if self._left or self.fault is not None:
                 return at
         if self._state == _LENGTH:
             self.complete = True
             return at
-        taken = min(self._skip, len(data) - at)
-        self._skip -= taken
+        taken = data[at : at + len(self._skip)]
+        if not self._skip.startswith(taken):
+            self.fault = f"no end of a chunk: {taken!r}"
+        self._skip = self._skip[len(taken) :]
         if not self._skip:
             self._state = _SIZE
-        return at + taken
+        return at + len(taken)
 
     def _line(self, data: bytes, at: int) -> int:
         """A chunk size, or a line of the trailer."""
@@ -116,7 +130,7 @@ class ResponseReader:
             self.complete = stop == at
         elif size := _CHUNK_SIZE.fullmatch(data, at, stop):
             self._left = int(size[1], 16)
-            self._skip = 2
+            self._skip = b"\r\n"
             self._state = _CHUNK if self._left else _TRAILER
         else:
             self.fault = f"not a chunk size: {data[at : at + 20]!r}"
@@ -129,10 +143,11 @@ class ResponseReader:
             return len(data)
         first, *lines = data[at:stop].decode("latin-1").split("\r\n")
         version, _, rest = first.partition(" ")
-        if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        code = rest.partition(" ")[0]
+        if not version.startswith("HTTP/1.") or len(code) != 3 or not _DIGITS.fullmatch(code):
             self.fault = f"not HTTP/1: {first[:40]!r}"
             return len(data)
-        status = int(rest[:3])
+        status = int(code)
         if 100 <= status < 200:  # informational: the answer is still to come
             return stop + 4
         self.status = status
@@ -150,7 +165,7 @@ class ResponseReader:
             self._state = _SIZE
         elif length is None:
             self._state = _UNTIL_CLOSE
-        elif length.isascii() and length.isdigit():
+        elif _DIGITS.fullmatch(length):
             self._state, self._left = _LENGTH, int(length)
             self.complete = self._left == 0
         else:

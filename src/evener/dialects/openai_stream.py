@@ -21,6 +21,8 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 CONTEXT_WORDS = ("exceed_context_size_error", "context_length_exceeded", "exceeds the available context size",
                  "maximum context length")  # fmt: skip
 KV_WORDS = ("context size has been exceeded", "kv cache", "kv_cache")
+BAD_FINISHES = ("error", "abort")  # SGLang and vLLM end what they gave up like that
+MOST_TOKENS = 1 << 40  # no server has counted so far: a greater number is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Reading:
         self._events = 0
         self._done = False
         self._finish: str | None = None
+        self._unfinished: set[int] = set()  # choices that were begun and have no finish reason
         self._error: str | None = None
         self._count: int | None = None  # the server's latest count of generated tokens
         self._usage: dict[str, Any] = {}
@@ -95,6 +98,10 @@ class Reading:
         )
 
     def _event(self, at_ns: int, event: Event) -> None:
+        if not event.type:
+            stray = _loads(event.data.encode())
+            self._error = error_text(stray) if isinstance(stray, dict) and _is_error(stray) else None
+            return
         self._events += 1
         text = event.data.strip()
         if text == "[DONE]":
@@ -105,18 +112,17 @@ class Reading:
         except (ValueError, RecursionError):
             self._error = f"unreadable event: {_one_line(text)}"  # it may be an error in words: never a success
             return
-        if isinstance(chunk, dict):
-            self._chunk(at_ns, event.type, chunk)
+        if isinstance(chunk, dict) and not (event.type == "error" or _is_error(chunk)):
+            self._chunk(at_ns, chunk)
+        elif chunk is not None:
+            self._error = error_text(chunk) or _one_line(f"an error without words: {text}")
 
-    def _chunk(self, at_ns: int, kind: str, chunk: dict[str, Any]) -> None:
-        if chunk.get("error") or kind == "error":
-            self._error = error_text(chunk)
-            return
+    def _chunk(self, at_ns: int, chunk: dict[str, Any]) -> None:
         usage, timings = _part(chunk, "usage"), _part(chunk, "timings")
         self._usage = usage or self._usage
         self._timings = timings or self._timings
         choices = [c for c in _items(chunk, "choices") if isinstance(c, dict)]
-        finish = next((c["finish_reason"] for c in choices if c.get("finish_reason")), None)
+        finish = self._finishes(choices)
         grown = self._growth(_count(usage, "completion_tokens"), _count(timings, "predicted_n"), bool(choices), finish)
         answer = any(_answers(choice) for choice in choices)
         reasons = not answer and any(_reasons(choice) for choice in choices)
@@ -124,6 +130,18 @@ class Reading:
             self._marks.append(_Mark(at_ns, answer, grown))
             self._reasoning += reasons
         self._finish = finish or self._finish
+
+    def _finishes(self, choices: list[dict[str, Any]]) -> str | None:
+        """The finish reason in this chunk, if any; which choices go on is kept."""
+        found = None
+        for choice in choices:
+            number = _count(choice, "index") or 0
+            if reason := choice.get("finish_reason"):
+                found = found or _one_line(str(reason))
+                self._unfinished.discard(number)
+            else:
+                self._unfinished.add(number)
+        return found
 
     def _growth(self, used: int | None, predicted: int | None, carries: bool, finish: str | None) -> int | None:
         """Tokens the server's count rose by with this chunk; None when the chunk says nothing about itself.
@@ -158,25 +176,36 @@ class Reading:
             return http_failure(exchange.status, exchange.body)
         if self._error is not None:
             return _by_words(self._error) or "server_error_in_stream", self._error
+        if coding := _compressed(exchange.headers):
+            return "client_invalid", f"the answer is compressed ({coding}), which was not asked for"
         if exchange.ending == "complete" and not self._events:
             return _unstreamed(exchange)
-        if not (self._done or self._finish):
-            if exchange.ending == "timeout":
-                return "timeout", exchange.detail
-            return "connection_cut", exchange.detail or "the stream ended without a finish reason"
-        if self._finish == "error":
-            return "server_error_in_stream", "finish reason: error"
+        if not (self._done or (self._finish and not self._unfinished)):
+            return self._cut(exchange)
+        if self._finish in BAD_FINISHES:
+            return "server_error_in_stream", f"finish reason: {self._finish}"
         if not self._marks:
             return "no_token", "the stream ended properly and carried no token"
         if not sent_ns < self._marks[0].at_ns <= self._marks[-1].at_ns <= exchange.end_ns:
             return "client_invalid", "stamps out of order: not 0 < TTFT <= end to end"
         return None, None
 
+    def _cut(self, exchange: Exchange) -> tuple[FailureClass, str | None]:
+        last = _loads(self._sse.unfinished.removeprefix("data:").encode())
+        if isinstance(last, dict) and _is_error(last):  # the connection ended with these words, without a line's end
+            text = error_text(last)
+            return _by_words(text) or "server_error_in_stream", text
+        if exchange.ending == "timeout":
+            return "timeout", exchange.detail
+        return "connection_cut", exchange.detail or "the stream ended without a finish reason"
+
     def _notes(self, exchange: Exchange, tokens: int | None) -> Iterable[str]:
         if not any(mark.answer for mark in self._marks):
             yield "never answered: every token was reasoning"
         if not self._done:
             yield "no [DONE]"
+        if not self._finish:
+            yield "no finish reason"
         if exchange.ending != "complete":
             yield f"after the finish reason: {exchange.detail or exchange.ending}"
         predicted = _count(self._timings, "predicted_n")
@@ -217,7 +246,7 @@ def error_text(answer: object) -> str:
 
 def _unstreamed(exchange: Exchange) -> tuple[FailureClass, str]:
     answer = _loads(exchange.body)
-    if isinstance(answer, dict) and answer.get("error"):
+    if isinstance(answer, dict) and _is_error(answer):
         text = error_text(answer)
         return _by_words(text) or "server_error_in_stream", text
     if isinstance(answer, dict) and answer.get("choices"):
@@ -255,6 +284,18 @@ def _reasons(choice: dict[str, Any]) -> bool:
     return any(delta.get(field) for field in REASONING_FIELDS)
 
 
+def _is_error(chunk: dict[str, Any]) -> bool:
+    """OpenAI, llama-server and Ollama send `error`; older vLLMs the error itself, an object of that kind."""
+    return bool(chunk.get("error")) or chunk.get("object") == "error"
+
+
+def _compressed(headers: dict[str, str]) -> str | None:
+    """The coding of a body that cannot be read; None for plain text. We ask for "identity"."""
+    coding = headers.get("content-encoding", "").lower() or headers.get("transfer-encoding", "").lower()
+    names = [name for part in coding.split(",") if (name := part.strip()) not in ("", "identity", "chunked")]
+    return ", ".join(names) or None
+
+
 def _by_words(text: str) -> FailureClass | None:
     lower = text.lower()
     if any(words in lower for words in CONTEXT_WORDS):
@@ -285,12 +326,13 @@ def _items(data: dict[str, Any], key: str) -> list[Any]:
 
 def _count(data: dict[str, Any], key: str) -> int | None:
     value = data.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS else None
 
 
 def _number(data: dict[str, Any], key: str) -> float | None:
     value = data.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST_TOKENS
+    return float(value) if known and value is not None else None  # NaN is not less than anything
 
 
 def _sum(data: dict[str, Any], *keys: str) -> int | None:
@@ -307,5 +349,6 @@ def _loads(body: bytes) -> object:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
+    words = " ".join(text.split())
+    line = "".join(c if c.isprintable() else "\ufffd" for c in words)  # control codes, and halves of characters
     return line if len(line) <= 200 else line[:199] + "…"

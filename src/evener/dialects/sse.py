@@ -1,4 +1,9 @@
-"""Server-sent events as the WHATWG HTML standard (9.2.6) defines them. Bytes in any cut to events; knows no JSON."""
+"""Server-sent events as the WHATWG HTML standard (9.2.6) defines them. Bytes in any cut to events; knows no JSON.
+
+The standard ignores unknown fields. Two of them are how servers of models fail in the middle of a stream, which must
+not look like a connection that was cut: a field named `error` (older llama-servers) is an event of type "error", and a
+line that begins with a brace (Ollama) one of type "", which the standard gives to none.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +51,11 @@ class SseParser:
             self._line = bytearray(line)
         return events
 
+    @property
+    def unfinished(self) -> str:
+        """The line whose end has not come."""
+        return self._line.decode(errors="replace")
+
     def _end_of_line(self, line: bytes) -> Event | None:
         if self._first:
             line, self._first = line.removeprefix(_BOM), False
@@ -57,6 +67,10 @@ class SseParser:
             self._data.append(value)
         elif name == "event":
             self._type = value
+        elif name == "error":
+            return Event("error", value)
+        elif name.startswith("{"):
+            return Event("", line.decode(errors="replace"))
         return None  # comments have no name; id and retry steer reconnection, which we never do
 
     def _dispatch(self) -> Event | None:
