@@ -9,9 +9,10 @@ import pytest
 from evener.models.skeletons import alternatives, find, in_steps
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
-from evener.records.plan import Plan, Workload
+from evener.records.plan import Plan, Value, Workload
 from evener.records.rig import Host, Link, Rig
-from tests.rigs import GIB, card, scan, seen
+from evener.records.speed import DeviceSpeed
+from tests.rigs import GIB, card, cpu, scan, seen
 
 HOSTS = tuple(
     Host(name=name, connection="local", address=f"10.0.0.{n}") for n, name in enumerate(("alpha", "beta"), start=1)
@@ -239,3 +240,17 @@ def test_every_layout_that_fits_places_every_slot_once_within_what_each_card_off
         shares = one.predicted.per_token_ms if one.predicted else ()
         if shares and one.kind != "replicas":
             assert sum(s.ms for s in shares) == pytest.approx(1000 / one.predicted.decode_tokens_per_s.value)
+
+
+def test_a_tokens_time_in_ram_is_the_hosts_processor_which_is_no_device_of_the_layout():
+    there = seen("alpha", card("RTX 5090", 32 * GIB), card("RTX 5060 Ti", 16 * GIB, device="CUDA1"), cpu(64 * GIB))
+    measured = DeviceSpeed(source="measured", weights_bytes_per_s=Value(value=5e10, low=4e10, high=6e10))
+    question = Question(
+        rig=Rig(hosts=HOSTS[:1]), scan=scan(there), weights=find("qwen3.6-35b-a3b:Q8_0").weights(),
+        workload=Workload(users=12, context=65536), tools=Tools(engines={}, ports={}),
+        measured={("alpha", "cpu"): measured},
+    )  # fmt: skip
+    made = make_plan(question).candidate("alpha-experts-in-ram")
+    places = [share.where for share in made.predicted.per_token_ms]
+    assert places[0] == "alpha/CPU"
+    assert set(places) - {f"{d.host}/{d.device}" for d in made.devices} == {"alpha/CPU"}
