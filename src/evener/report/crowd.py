@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evener.records.load import Level, Limits, Percentile
 from evener.report.parts import Crowd, Layout
-from evener.report.words import UNKNOWN, count, number
+from evener.report.words import UNKNOWN, count, listed, number
 
 _MODES = {
     "cold": "cold: every prompt is new to the server",
@@ -80,6 +80,20 @@ def failures(layouts: Sequence[Layout]) -> Failures:
     failed = [(x, level) for x in layouts for level in x.levels if _failed(level)]
     classes = tuple(sorted({name for _, level in failed for name, n in level.requests.by_class.items() if n}))
     return Failures(classes=classes, rows=tuple(_row(layout, level, classes) for layout, level in failed))
+
+
+def failed_lines(layout: Layout) -> list[str]:
+    """One line per user count with failures."""
+    found = failures([layout])
+    return [
+        f"{count(row.users, 'user')}: {listed(_named(found.classes, row.counts))} of {count(row.sent, 'request')} "
+        f"failed; counting them, TTFT p50 {row.p50} ms, p90 {row.p90}"
+        for row in found.rows
+    ]
+
+
+def _named(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
+    return [f"{n} {name.replace('_', ' ')}" for name, n in zip(classes, counts, strict=True) if n]
 
 
 def _failed(level: Level) -> int:

@@ -9,12 +9,14 @@ from typing import Any
 from evener.records.load import Spread
 from evener.records.run import Run
 from evener.report import charts, crowd, drawing, level_columns, pair_chart, picture, time_chart, words
+from evener.report.bench_tables import METRICS
 from evener.report.cautions import holder
 from evener.report.charts import Series
 from evener.report.context_rows import heat
 from evener.report.headlines import repeated
 from evener.report.parts import CardRow, Curve, Layout, Panel, Story
 from evener.report.rows import condition, left_bytes
+from evener.report.watched import energy
 
 _MARKS = {  # the markers of drawing.MARKERS, about (0, 0)
     "o": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
@@ -67,7 +69,7 @@ def _environment() -> Any:
     )
     for write in (
         words.size, words.number, words.percent, words.signed_percent, words.seconds, words.milliseconds, words.count,
-        words.classes, words.kilo, words.span, repeated, condition,
+        words.classes, words.kilo, words.span, repeated, condition, energy,
     ):  # fmt: skip
         environment.filters[write.__name__] = write
     environment.globals.update(
@@ -78,6 +80,7 @@ def _environment() -> Any:
         heat=heat,
         level_columns=level_columns.known,
         who=lambda layout: level_columns.who(layout.levels),
+        metrics=METRICS,
         how=crowd.how,
         failures=crowd.failures,
         legend=_legend,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evener.records.pair import PairResult
 from evener.records.run import Run
-from evener.report.parts import Layout
+from evener.report.parts import Crowd, Layout
 from evener.report.rows import one_machine
 from evener.report.words import listed
 
 
-def limits(run: Run, layouts: Sequence[Layout]) -> tuple[str, ...]:
+def limits(run: Run, layouts: Sequence[Layout], pair: PairResult | None = None) -> tuple[str, ...]:
     """Only those that hold for this run."""
-    return tuple([*_rig(run), *_speed(layouts), *_memory(run, layouts)])
+    return tuple([*_rig(run), *_users(layouts), *_bench(layouts, pair), *_watched(layouts), *_memory(run, layouts)])
 
 
 def _rig(run: Run) -> Iterator[str]:
@@ -24,7 +25,7 @@ def _rig(run: Run) -> Iterator[str]:
         )
 
 
-def _speed(layouts: Sequence[Layout]) -> Iterator[str]:
+def _users(layouts: Sequence[Layout]) -> Iterator[str]:
     measured = [x for x in layouts if x.measured]
     if not measured:
         return
@@ -35,15 +36,41 @@ def _speed(layouts: Sequence[Layout]) -> Iterator[str]:
     yield (
         "Speed per user is the decode rate of one request after its first token; the wait before (TTFT) is not in it."
     )
-    yield (
-        "Each user sends the next request as soon as the last one ends; people read and think in between, "
-        "so a server carries more people than users."
-    )
+    if any(_without_pause(x.crowd) for x in measured):
+        yield (
+            "Each user sends the next request as soon as the last one ends; people read and think in between, "
+            "so a server carries more people than users."
+        )
+    if any(x.crowd and x.crowd.comfortable for x in measured):
+        yield "Comfortable is what the stated limits say: people with other limits, other prompts, other counts."
+    if any(x.crowd and x.crowd.mode == "warm" for x in measured):
+        yield "Warm figures hold while the shared beginning stays in the server's cache: the first of a day waits longer."
     yield (
         "n is the number of completed requests; the 95 % intervals are of the median and speak of this run only, "
         "not of another day, prompt or temperature."
     )
     yield "Total tok/s and load time are single measurements: they have no interval, and no verdict is drawn from them."
+
+
+def _without_pause(crowd: Crowd | None) -> bool:
+    return crowd is None or (crowd.arrivals == "closed" and not crowd.people and not crowd.think_s)
+
+
+def _bench(layouts: Sequence[Layout], pair: PairResult | None) -> Iterator[str]:
+    if any(x.speed for x in layouts):
+        yield "Rows of speed are one request at a time: they say nothing about several users."
+    if any(x.context for x in layouts):
+        yield (
+            "The ceiling of quality is about facts to be found and put together in a long text: "
+            "other tasks may fail earlier, and hard ones do."
+        )
+    if pair:
+        yield "A verdict about a pair holds for these two, these prompts and this user count, on this day."
+
+
+def _watched(layouts: Sequence[Layout]) -> Iterator[str]:
+    if any(x.telemetry and x.telemetry.energy for x in layouts):
+        yield "Energy is that of the cards alone: a whole machine draws more from the wall."
 
 
 def _memory(run: Run, layouts: Sequence[Layout]) -> Iterator[str]:

@@ -46,7 +46,7 @@ def tell(
         cautions=cautions(summary, stages, layouts, requests),
         layouts=layouts,
         conditions=rows.conditions(run.conditions),
-        limits=limits(run, layouts),
+        limits=limits(run, layouts, pair),
         moments=rows.moments(facts),
         pair=pair,
         timeline=timeline(requests, samples),

@@ -12,9 +12,11 @@ from rich.text import Text
 from evener.records.load import UsersResult
 from evener.records.plan import Candidate, DevicePlan
 from evener.records.verification import CardCheck, FreedCheck
-from evener.report import cells, users_view
+from evener.report import bench_tables, cells, users_view
 from evener.report.cautions import holder
+from evener.report.crowd import failed_lines, how
 from evener.report.parts import Caution, Layout, RunRow, Story
+from evener.report.watched import watched_lines
 from evener.report.words import UNKNOWN, seconds, size
 
 _STRIP = 24
@@ -23,7 +25,9 @@ _LAST_MOMENTS = 8
 
 def view(story: Story) -> RenderableType:
     """The whole report."""
-    parts = [_head(story), *(_layout(layout) for layout in story.layouts), _conditions(story), _limits(story)]
+    pair = [bench_tables.pair_table(story.pair)] if story.pair else []
+    parts = [_head(story), *pair, *(_layout(layout) for layout in story.layouts), _conditions(story)]
+    parts += [_limits(story)] if story.limits else []
     if story.state != "complete" and story.moments:
         parts.insert(1, _moments(story))
     return Group(*_spaced(*parts))
@@ -67,6 +71,13 @@ def _layout(layout: Layout) -> RenderableType:
         parts.append(layers_table(layout))
     if layout.levels:
         parts.append(users_view.levels_table(layout.levels, invalid=layout.invalid))
+        parts.append(cells.text((f"{how(layout)}.", "dim")))
+        parts += [cells.text(line) for line in failed_lines(layout)]
+    if layout.speed:
+        parts += [bench_tables.speed_table(layout.speed), cells.text((layout.speed.gaps, "dim"))]
+    if layout.context:
+        parts += bench_tables.context_parts(layout.context)
+    parts += [cells.text(line) for line in watched_lines(layout)]
     if layout.checks:
         parts.append(checks_table(layout.checks))
     if layout.freed:

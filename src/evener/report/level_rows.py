@@ -1,0 +1,99 @@
+"""The levels of a result as flat rows, for spreadsheets and other programs. Pure; unknown is None."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from evener.records.load import Level, Spread, UsersResult
+from evener.report.words import UNKNOWN, number
+
+Form = Literal["md", "csv", "json", "jsonl"]
+# The columns of a table that people read; csv, json and jsonl have all.
+_READ = (
+    "users", "people", "completed", "failed", "total_tokens_per_s", "user_tokens_per_s_p50", "ttft_ms_p50", "ttft_ms_p90",
+    "tpot_ms_p50", "itl_ms_p50", "goodput", "comfort",
+)  # fmt: skip
+
+
+def level_rows(result: UsersResult) -> list[dict[str, Any]]:
+    """One flat row per level. Failures have a column per class."""
+    return [_row(result, level) for level in result.levels]
+
+
+def written(result: UsersResult, form: Form) -> str:
+    """The rows as a Markdown table, CSV, a JSON list, or a JSON document per line."""
+    rows = level_rows(result)
+    if form == "jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if form == "json":
+        return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    if form == "csv":
+        return _csv(rows)
+    return _markdown(rows)
+
+
+def _row(result: UsersResult, level: Level) -> dict[str, Any]:
+    requests = level.requests
+    row: dict[str, Any] = {
+        "model": result.model,
+        "mode": level.mode,
+        "users": level.users,
+        "people": level.people,
+        "completed": requests.completed,
+        "failed": requests.errored + requests.invalid,
+        "duration_s": level.duration_s,
+        "total_tokens_per_s": level.total_tokens_per_s,
+    }
+    spreads = {
+        "user_tokens_per_s": level.per_user_tokens_per_s,
+        "ttft_ms": level.ttft_ms,
+        "ttfa_ms": level.ttfa_ms,
+        "tpot_ms": level.tpot_ms,
+        "itl_ms": level.itl_ms,
+    }
+    for name, spread in spreads.items():
+        row |= {f"{name}_{key}": value for key, value in _figures(spread).items()}
+    row |= {"goodput": level.goodput, "degradation": level.degradation, "comfort": level.comfort, "note": level.note}
+    row["validity"] = result.validity
+    return row | {"by_class": " ".join(f"{name}={n}" for name, n in requests.by_class.items()) or None}
+
+
+def _figures(spread: Spread | None) -> dict[str, float | int | None]:
+    low, high = (spread.interval if spread else None) or (None, None)
+    return {
+        "n": spread.n if spread else None,
+        "mean": spread.mean if spread else None,
+        "p50": spread.p50 if spread else None,
+        "p50_low": low,
+        "p50_high": high,
+        "p90": spread.p90 if spread else None,
+        "p95": spread.p95 if spread else None,
+        "most": spread.most if spread else None,
+    }
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    names = list(rows[0]) if rows else []
+    writer = csv.writer(text, lineterminator="\n")
+    if names:
+        writer.writerow(names)
+    writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
+    return text.getvalue()
+
+
+def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    names = [name for name in _READ if any(row[name] is not None for row in rows)]
+    lines = ["| " + " | ".join(names) + " |", "| " + " | ".join("---:" for _ in names) + " |"]
+    lines += ["| " + " | ".join(_cell(row[name]) for name in names) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return UNKNOWN
+    return number(value) if isinstance(value, float) else str(value)
