@@ -44,6 +44,8 @@ endpoints = ["10.0.0.3:50052"]
 name = "maybe-next-year"
 connection = "stated"
 cards = [{ model = "RTX 5080", price = 1100 }, { model = "RTX 5060 Ti 16GB" }]
+ram_gib = 64
+ram_gb_per_s = 89.6
 
 [[links]]
 name = "5gbe"
@@ -89,6 +91,7 @@ def test_every_key_of_the_design_is_read() -> None:
     assert beta.cards == CardRules(include=("RTX",), exclude=("GT 1030",), capacity_bytes=(("RTX 5080", 12000 << 20),))
     assert windows.endpoints == ("10.0.0.3:50052",)
     assert stated.stated == (StatedCard(model="RTX 5080", price=1100.0), StatedCard(model="RTX 5060 Ti 16GB"))
+    assert (stated.ram_bytes, stated.ram_gb_per_s) == (64 << 30, 89.6)
     assert rig.links[0] == Link(name="5gbe", between=("alpha", "beta"), gbit_per_s=4.7, rtt_us=250.0)
     assert rig.links[1].addresses == (("alpha", "10.1.0.1"), ("beta", "10.1.0.2"))
     assert (rig.links[1].preset, rig.links[1].tunnel) == ("thunderbolt5", True)
@@ -295,3 +298,20 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     file.chmod(0o600)
     with pytest.raises(ConfigurationError, match="is empty"):
         config.api_key(Serve(api_key_file=str(file)))
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "says"),
+    [
+        ("ram_gib = 0", "hosts[0].ram_gib", "must be greater than 0"),
+        ("ram_gb_per_s = 51.2", "hosts[0].ram_gb_per_s", "says nothing without ram_gib"),
+    ],
+)
+def test_stated_ram_is_checked(line: str, key: str, says: str) -> None:
+    text = f"[[hosts]]\nname = 'a'\nconnection = 'stated'\ncards = [{{ model = 'RTX 5080' }}]\n{line}\n"
+    assert says in faults(text)[key]
+
+
+def test_only_stated_hosts_state_their_ram() -> None:
+    text = "[[hosts]]\nname = 'a'\nconnection = 'local'\nram_gib = 64\n"
+    assert "it belongs to stated" in faults(text)["hosts[0].ram_gib"]

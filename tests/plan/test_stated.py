@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evener.errors import ConfigurationError
-from evener.plan.stated import joined_by, known_card, several, shown_bytes, stated_host, with_catalogue_cards
+from evener.plan.stated import (
+    joined_by,
+    known_card,
+    ram_speeds,
+    several,
+    shown_bytes,
+    stated_host,
+    with_catalogue_cards,
+)
 from evener.records.card import HostSeen
 from evener.records.rig import Host, Rig, StatedCard
 from tests import rigs
 
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
 
 
 def host(*models: str, reserve_mib: int = 0) -> Host:
@@ -90,3 +100,40 @@ def test_a_card_that_joins_real_ones_is_numbered_after_them() -> None:
     seen = rigs.seen("alpha", rigs.card("RTX 5090", 5), rigs.cpu())
     joined = joined_by(seen, ["RTX 5080"])
     assert [card.device for card in joined.cards] == ["CUDA0", "CPU", "CUDA1"]
+
+
+def test_ram_that_is_stated_is_a_cpu_card_and_a_system_keeps_some_of_it() -> None:
+    seen = stated_host(replace(host("RTX 5090"), ram_bytes=64 * GIB, ram_gb_per_s=89.6))
+    assert [(card.kind, card.device, card.offered_bytes) for card in seen.cards][1:] == [("cpu", "CPU", 60 * GIB)]
+    assert (seen.memory_total_bytes, seen.memory_available_bytes) == (64 * GIB, 60 * GIB)
+    assert (seen.fault or "").endswith("its RAM is as stated")
+
+
+def test_where_no_card_is_known_stated_ram_makes_no_machine() -> None:
+    seen = stated_host(replace(host("RTX 5099"), ram_bytes=64 * GIB))
+    assert [card.device for card in seen.cards] == [None]
+
+
+def test_stated_ram_is_read_at_what_processors_reach_of_what_it_carries() -> None:
+    """89.6 GB/s are two channels of DDR5-5600; a processor reads half to nine tenths of it."""
+    rig = Rig(
+        hosts=(
+            replace(host("RTX 5090"), ram_bytes=64 * GIB, ram_gb_per_s=89.6),
+            replace(host("RTX 5080"), name="gamma"),
+        )
+    )
+    speeds = ram_speeds(rig)
+    assert [*speeds] == [("beta", "cpu")]
+    rate = speeds["beta", "cpu"].weights_bytes_per_s
+    assert rate is not None
+    assert (rate.low, rate.value, rate.high) == pytest.approx((44.8e9, 67.2e9, 80.64e9))
+    assert speeds["beta", "cpu"].flop_per_s is None
+
+
+def test_ram_of_unstated_speed_is_a_pcs_widely() -> None:
+    speed = ram_speeds(Rig(hosts=(replace(host("RTX 5090"), ram_bytes=64 * GIB),)))["beta", "cpu"]
+    rate = speed.weights_bytes_per_s
+    assert rate is not None
+    # half of two channels of DDR4-3200, nine tenths of two of DDR5-6400
+    assert (rate.low, rate.high) == pytest.approx((25.6e9, 92.16e9))
+    assert speed.source.startswith("assumed")

@@ -11,6 +11,7 @@ from evener.api.rig import Rig
 from evener.errors import DoesNotFit, HostError, ModelMissing, NameUnknown
 from evener.plan.candidates import Question, judged, make_plan
 from evener.plan.commands import Tools
+from evener.plan.stated import ram_speeds
 from evener.plan.verdict import best_alone
 from evener.plan.what_if import World
 from evener.records.card import Scan
@@ -150,7 +151,7 @@ def _question(world: World, weights: Weights, workload: Workload, tools: Tools) 
         weights=weights,
         workload=workload,
         tools=tools,
-        measured={(card.host, card.card): card.speed for card in world.scan.speeds},
+        measured=ram_speeds(world.rig) | {(card.host, card.card): card.speed for card in world.scan.speeds},
     )
 
 

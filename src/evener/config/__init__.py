@@ -16,7 +16,7 @@ from evener.config.tables import EndpointTable, LocalTable, RigTable, SshTable, 
 from evener.errors import ConfigurationError, RigFileError
 from evener.records import rig as records
 
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
 
 
 def find_rig(path: str | None, *, state: Path) -> Path | None:
@@ -132,7 +132,8 @@ def _host(table: LocalTable | SshTable | EndpointTable | StatedTable, address: s
         return records.Host(**common, endpoints=tuple(table.endpoints))
     if isinstance(table, StatedTable):
         stated = (records.StatedCard(model=card.model, price=card.price) for card in table.cards)
-        return records.Host(**common, stated=tuple(stated))
+        ram_bytes = None if table.ram_gib is None else int(table.ram_gib * GIB)
+        return records.Host(**common, stated=tuple(stated), ram_bytes=ram_bytes, ram_gb_per_s=table.ram_gb_per_s)
     return records.Host(
         **common,
         ports=port_range(table.ports),

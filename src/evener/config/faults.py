@@ -146,6 +146,7 @@ def _cross_faults(data: dict[str, Any]) -> list[Fault]:
         *_address_faults(hosts, links),
         *_port_faults(hosts, serve.get("port", SERVE_PORT)),
         *_endpoint_faults(hosts),
+        *_ram_faults(_tables(data.get("hosts"))),
         *_serve_faults(serve),
     ]
 
@@ -270,6 +271,12 @@ def _is_the_head(address: str, head: _Host) -> bool:
         full = socket.gethostname().lower()
         ours |= {full, full.split(".")[0]}
     return _plain(address) in ours or _plain(address).startswith("127.")
+
+
+def _ram_faults(hosts: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
+    for i, host in enumerate(hosts):
+        if "ram_gb_per_s" in host and "ram_gib" not in host and _text(host, "connection") == "stated":
+            yield f"hosts[{i}].ram_gb_per_s", "says nothing without ram_gib: how much RAM is there?"
 
 
 def _serve_faults(serve: Mapping[str, Any]) -> Iterator[Fault]:

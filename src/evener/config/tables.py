@@ -155,6 +155,12 @@ class StatedTable(AnyHostTable):
 
     connection: Literal["stated"]
     cards: list[StatedCardTable] = Field(min_length=1, description="Its cards.")
+    ram_gib: float | None = Field(
+        None, gt=0, description="Its main memory in GiB, for layouts with a part of the model there; else unknown."
+    )
+    ram_gb_per_s: float | None = Field(
+        None, gt=0, description="What that memory carries in GB/s: 8 x channels x MT/s / 1000. Else assumed, widely."
+    )
 
 
 HostTable = Annotated[

@@ -1,6 +1,7 @@
 """Cards that need not exist: what the catalogue says of them takes the place of a scan. Pure.
 
-Nobody has looked at these machines: their RAM, holders and drivers stay unknown, and no plan claims to have checked.
+Nobody has looked at these machines: their holders and drivers stay unknown, RAM where its owner does not say how much
+there is, and no plan claims to have checked.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from evener.errors import ConfigurationError
 from evener.plan.card_spec import CardSpec, Family
 from evener.plan.card_table import CARDS
 from evener.plan.cards import find
+from evener.plan.speed_devices import REACH
+from evener.plan.speed_values import exact, product, scaled, value
 from evener.records.card import Card, CardKind, HostSeen, Scan
 from evener.records.rig import Host, Rig
+from evener.records.speed import DeviceSpeed
 
 GIB = 1 << 30
 NOTE = "stated: its memory is the catalogue's, nobody has looked"
 FAULT = "stated, not scanned: its cards are the catalogue's, its RAM is not checked"
+FAULT_BESIDE_RAM = "stated, not scanned: its cards are the catalogue's, its RAM is as stated"
+FAULT_ASSUMED_RAM = f"{FAULT_BESIDE_RAM}, how fast that is assumed"
+RAM, RAM_CARD = "main memory", "cpu"
 KINDS: dict[Family, CardKind] = {
     "cuda": "cuda", "hbm": "cuda", "gb10": "cuda", "radeon": "rocm", "strix": "rocm", "metal": "metal", "arc": "sycl",
 }  # fmt: skip
@@ -30,6 +37,11 @@ DEVICES: dict[CardKind, str] = {"cuda": "CUDA", "rocm": "ROCm", "metal": "MTL", 
 SHOWN_OF_OWN = 0.995
 SHOWN_OF_UNIFIED = 0.94  # DGX Spark, Strix Halo: the rest is the system's
 METAL_SMALL_BYTES = 36 * GIB  # Metal gives the GPU two thirds of main memory up to here, three quarters above
+
+SYSTEM_BYTES = 4 * GIB  # of RAM, what a desktop's own programs keep: an assumption
+# Main memory of a PC whose owner does not say what it carries: two channels of 8 bytes at 3200 (DDR4) to 6400 (DDR5)
+# million transfers a second, 5200 where one has to choose. JESD79-4 and JESD79-5: 8 x channels x transfers.
+RAM_GB_PER_S = value(83.2, 51.2, 102.4)
 
 _SIZE = re.compile(r"(\d+) ?(?:gib|gb|g)\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"(\d{1,2}) ?x ?(?=[A-Za-z])", re.IGNORECASE)
@@ -66,6 +78,29 @@ def stated_card(name: str, *, id: str, device_number: int = 0, reserve_bytes: in
         offered_bytes=max(0, memory - reserve_bytes),
         device=f"{DEVICES[kind]}{device_number}",
         note=NOTE,
+    )
+
+
+def ram_speeds(rig: Rig) -> dict[tuple[str, str], DeviceSpeed]:
+    """How fast the RAM of each stated host that has some is read by its processor: (host, card id) -> speed.
+
+    What it is specified to carry, or an assumption about PCs, times what processors reach of it. What they multiply is
+    not known: prompts have no figure.
+    """
+    return {(host.name, RAM_CARD): _ram_speed(host) for host in rig.hosts if host.ram_bytes}
+
+
+def _ram_speed(host: Host) -> DeviceSpeed:
+    reach = REACH["cpu"]
+    stated = host.ram_gb_per_s
+    carries = scaled(RAM_GB_PER_S if stated is None else exact(stated), 1e9)
+    return DeviceSpeed(
+        source="assumed: two channels of DDR4-3200 to DDR5-6400" if stated is None else f"stated: {stated:g} GB/s",
+        weights_bytes_per_s=product(reach.weights, carries),
+        cache_bytes_per_s=product(reach.cache, carries),
+        layer_us=reach.layer_us,
+        expert_layer_us=reach.expert_layer_us,
+        graph_us=reach.graph_us,
     )
 
 
@@ -142,7 +177,19 @@ def _found(host: Host, seen: HostSeen) -> HostSeen:
         except ConfigurationError as error:
             cards.append(card)
             faults.append(f"{error.message}; {error.hint}" if error.hint else error.message)
-    return replace(seen, cards=tuple(cards), fault="; ".join([*faults, FAULT]))
+    fault = FAULT if host.ram_bytes is None else FAULT_BESIDE_RAM if host.ram_gb_per_s else FAULT_ASSUMED_RAM
+    done = replace(seen, cards=tuple(cards), fault="; ".join([*faults, fault]))
+    return _with_ram(done, host.ram_bytes) if host.ram_bytes is not None and taken else done
+
+
+def _with_ram(seen: HostSeen, ram_bytes: int) -> HostSeen:
+    """The host with its stated RAM, which its processor offers beside its cards."""
+    free = max(0, ram_bytes - SYSTEM_BYTES)
+    card = Card(
+        id=RAM_CARD, kind="cpu", name=RAM, total_bytes=ram_bytes, used_bytes=ram_bytes - free, free_bytes=free,
+        offered_bytes=free, device="CPU", note="stated",
+    )  # fmt: skip
+    return replace(seen, cards=(*seen.cards, card), memory_total_bytes=ram_bytes, memory_available_bytes=free)
 
 
 def _unknown(message: str, near: Sequence[str]) -> ConfigurationError:

@@ -53,6 +53,8 @@ class Host:
     cards: CardRules = field(default_factory=CardRules)
     endpoints: tuple[str, ...] = ()  # "host:port", for connection = "endpoint"
     stated: tuple[StatedCard, ...] = ()  # for connection = "stated"
+    ram_bytes: int | None = None  # of a stated host, where its owner says
+    ram_gb_per_s: float | None = None  # what its RAM is specified to carry, in 10^9 bytes per second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
