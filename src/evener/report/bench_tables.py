@@ -1,4 +1,4 @@
-"""Tables of the terminal for speed rows, ceilings of the context, and pairs. Names are text, never markup."""
+"""Tables of the terminal for speed rows and ceilings of the context. Names are text, never markup."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from evener.records.context_limits import Ceiling, ContextLength, ContextResult, Scored
-from evener.records.pair import Difference, PairResult
 from evener.records.speed_rows import Repeated, SpeedResult, SpeedRow
 from evener.report import cells
 from evener.report.context_rows import heat
 from evener.report.headlines import repeated
-from evener.report.words import UNKNOWN, kilo, number, signed_percent
+from evener.report.words import UNKNOWN, kilo
 
-METRICS = {
-    "per_user_tokens_per_s": "tok/s of each user",
-    "total_tokens_per_s": "tok/s of all together",
-    "ttft_ms": "time to first token, ms",
-}
 _SHADES = ((1.0, "bold green"), (0.75, "green"), (0.5, "yellow"), (0.0, "red"))  # by share of right answers
 
 
@@ -113,30 +107,3 @@ def context_parts(result: ContextResult) -> Iterator[RenderableType]:
             load = UNKNOWN if r.load_s is None else f"{r.load_s:.1f} s"
             table.add_row(str(r.context), "yes" if r.held else "no", load, cells.text(r.why or ""))
         yield table
-
-
-def pair_table(result: PairResult, width: int | None = None) -> RenderableType:
-    """A against B, figure by figure; the verdict's is marked."""
-
-    def build(dropped: Collection[str]) -> Table:
-        names = [name for name in ("A", "B", "change", "95 %", "pairs", "outcome") if name not in dropped]
-        table = cells.table("figure", "#users", *(name if name == "outcome" else f"#{name}" for name in names))
-        table.columns[0].min_width, table.columns[-1].min_width = 12, 10
-        for found in result.differences:
-            row = _difference(found)
-            style = "bold" if (found.metric, found.users) == (result.verdict_metric, result.verdict_users) else None
-            table.add_row(METRICS[found.metric], str(found.users), *(row[name] for name in names), style=style)
-        return table
-
-    return cells.Fitted(build, ("pairs", "A", "B"), width=width)
-
-
-def _difference(found: Difference) -> dict[str, str]:
-    return {
-        "A": number(found.a),
-        "B": number(found.b),
-        "change": UNKNOWN if found.change is None else signed_percent(found.change),
-        "95 %": "\n".join(signed_percent(end) for end in found.interval) if found.interval else UNKNOWN,
-        "pairs": str(len(found.pairs)),
-        "outcome": found.outcome,
-    }

@@ -9,11 +9,11 @@ from typing import Any
 from evener.records.load import Spread
 from evener.records.run import Run
 from evener.report import charts, crowd, drawing, level_columns, pair_chart, picture, time_chart, words
-from evener.report.bench_tables import METRICS
 from evener.report.cautions import holder
 from evener.report.charts import Series
 from evener.report.context_rows import heat
 from evener.report.headlines import repeated
+from evener.report.pair_view import METRICS
 from evener.report.parts import CardRow, Curve, Layout, Panel, Story
 from evener.report.rows import condition, left_bytes
 from evener.report.watched import energy

@@ -44,7 +44,7 @@ def _users(layouts: Sequence[Layout]) -> Iterator[str]:
     if any(x.crowd and x.crowd.comfortable for x in measured):
         yield "Comfortable is what the stated limits say: people with other limits, other prompts, other counts."
     if any(x.crowd and x.crowd.mode == "warm" for x in measured):
-        yield "Warm figures hold while the shared beginning stays in the server's cache: the first of a day waits longer."
+        yield "Warm figures hold while the shared beginning stays in the server's cache: who comes first waits longer."
     yield (
         "n is the number of completed requests; the 95 % intervals are of the median and speak of this run only, "
         "not of another day, prompt or temperature."

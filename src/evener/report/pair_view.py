@@ -11,7 +11,7 @@ from evener.records.pair import Difference, Metric, PairResult
 from evener.report import cells
 from evener.report.words import UNKNOWN, number
 
-_NAMES: dict[Metric, str] = {
+METRICS: dict[Metric, str] = {
     "per_user_tokens_per_s": "each, tok/s",
     "total_tokens_per_s": "total, tok/s",
     "ttft_ms": "TTFT, ms",
@@ -70,7 +70,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 _COLUMNS: dict[str, Callable[[Difference], RenderableType]] = {
-    "figure": lambda one: cells.text(_NAMES[one.metric]),
+    "figure": lambda one: cells.text(METRICS[one.metric]),
     "users": lambda one: str(one.users),
     "A": lambda one: number(one.a),
     "B": lambda one: number(one.b),

@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from evener.records.load import UsersResult
+from evener.records.pair import PairResult
 from evener.records.plan import Candidate, DevicePlan
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report import bench_tables, cells, users_view
 from evener.report.cautions import holder
 from evener.report.crowd import failed_lines, how
+from evener.report.pair_view import pair_table
 from evener.report.parts import Caution, Layout, RunRow, Story
 from evener.report.watched import watched_lines
 from evener.report.words import UNKNOWN, seconds, size
@@ -25,7 +27,7 @@ _LAST_MOMENTS = 8
 
 def view(story: Story) -> RenderableType:
     """The whole report."""
-    pair = [bench_tables.pair_table(story.pair)] if story.pair else []
+    pair = [pair_table(story.pair.differences, invalid=invalid_because(story.pair))] if story.pair else []
     parts = [_head(story), *pair, *(_layout(layout) for layout in story.layouts), _conditions(story)]
     parts += [_limits(story)] if story.limits else []
     if story.state != "complete" and story.moments:
@@ -167,7 +169,7 @@ def users_table(result: UsersResult, width: int | None = None) -> RenderableType
     return users_view.levels_table(result.levels, invalid=invalid_because(result), width=width)
 
 
-def invalid_because(result: UsersResult) -> str | None:
+def invalid_because(result: UsersResult | PairResult) -> str | None:
     return None if result.validity == "valid" else result.validity
 
 
