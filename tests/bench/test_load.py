@@ -19,6 +19,7 @@ from evener.errors import ConfigurationError
 from evener.records.load import Limits
 
 FIELDS = optional_fields(Load())
+MESSAGES = [{"role": "user", "content": "a b"}]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_the_same_seed_makes_the_same_prompts_and_another_seed_others() -> None:
 
 
 def test_a_request_asks_for_a_fixed_length_and_no_cache() -> None:
-    body = json.loads(request_body(FIELDS, model="m", text="a b", tokens=7, extra={"top_k": 1}))
+    body = json.loads(request_body(FIELDS, model="m", messages=MESSAGES, tokens=7, extra={"top_k": 1}))
     assert body == {
         "model": "m",
         "messages": [{"role": "user", "content": "a b"}],

@@ -9,7 +9,8 @@ import pytest
 from evener.bench.client import base_url
 from evener.bench.load import Load
 from evener.bench.probe import Server
-from evener.bench.summarise import counts, decode_rate, level, spread, total_rate, users_result, window
+from evener.bench.spreads import spread
+from evener.bench.summarise import counts, decode_rate, level, total_rate, users_result, window
 from evener.records.load import ClientCost, Request, UsersResult
 
 SERVER = Server(url=base_url("127.0.0.1:1"), fields={}, model="m")
@@ -81,17 +82,25 @@ def test_p90_is_told_from_29_values_on() -> None:
     assert spread([1.0] * 29, "ms").p90 == 1.0
 
 
-def test_the_window_ends_with_the_first_user_who_has_nothing_left_to_do() -> None:
-    first = [request(user=0), request(user=0, sent_s=4.0)]  # busy until 8
-    second = [request(user=1, sent_s=1.0), request(user=1, sent_s=5.0)]  # busy until 9
-    assert window([*first, *second]) == (0.0, 8.0)
+def test_the_window_is_from_the_first_measured_request_to_the_end_of_the_last() -> None:
+    first = [request(user=0, sent_s=1.0), request(user=0, sent_s=5.0)]  # 1 to 9
+    second = [request(user=1, sent_s=2.0), request(user=1, sent_s=6.0)]  # 2 to 10
+    assert window([*first, *second]) == (1.0, 10.0)
+    assert window([]) is None
 
 
 def test_the_total_counts_a_token_when_it_arrived_and_counts_warm_ups_that_run_beside() -> None:
-    one = [request(user=0, sent_s=2.0)]  # window 2 to 6
-    other = [request(user=1, warm_up=True), request(user=1, sent_s=4.0)]  # tokens at 1 2 3 4, then 5 6 7 8
-    # Within 2 to 6: the first user's 3 4 5 6, the warm-up's 2 3 4, and 5 6.
-    assert total_rate([*one, *other]) == pytest.approx(9 / 4)
+    one = [request(user=0, sent_s=2.0)]  # window 2 to 6: tokens at 3 4 5 6
+    other = [request(user=1, warm_up=True), request(user=1, warm_up=True, sent_s=4.0)]  # tokens at 1 2 3 4, 5 6 7 8
+    # Within 2 to 6: 3 4 5 6 of the first user; 2 3 4 of the one warm-up, 5 6 of the other.
+    assert level(1, [*one, *other], asked=1).total_tokens_per_s == pytest.approx(9 / 4)
+
+
+def test_an_answer_that_was_given_up_counts_by_what_reads_of_others_brought() -> None:
+    batches = request(token_times=((1.0, 4.0), (2.0, 4.0)), tokens=8, chunks=2, arrivals=2)
+    cut = request(user=1, warm_up=True, given_up=True, tokens_estimated=True, token_times=((1.0, 1.0), (2.0, 1.0)))
+    # 8 tokens of the one, and two reads of four tokens each of the other, in 2 s.
+    assert total_rate([batches, cut], (0.0, 2.0)) == pytest.approx(16 / 2)
 
 
 def test_a_failed_request_enters_no_percentile_and_no_total() -> None:
@@ -138,7 +147,7 @@ def test_without_a_level_of_one_user_there_is_no_degradation() -> None:
 
 def test_a_total_that_falls_as_users_are_added_is_said() -> None:
     slow = tuple((float(at), 1.0) for at in (9, 18, 27, 36))
-    both = [request(users=2, user=user, token_times=slow) for user in (0, 1)]
+    both = [request(users=2, user=user, sent_s=9.0, token_times=slow) for user in (0, 1)]
     got = result([request(), request(sent_s=4.0), *both], users=(1, 2))
     assert got.levels[1].note == "total falls: 0.2 tok/s, 1.0 with 1"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -53,13 +54,62 @@ def after_the_probe(then: str, *, at: int) -> Callable[[int], str]:
     return lambda number: then if number == at else "plain"
 
 
-async def test_every_level_has_its_warm_ups_and_its_measured_requests() -> None:
+async def test_every_level_is_measured_when_all_its_users_have_warmed_up() -> None:
     run = Run()
-    result = await run.of(FakeEngine(), Load(users=(1, 2), output_tokens=4, prompt_tokens=20))
-    assert [(r.users, r.warm_up) for r in run.requests].count((1, True)) == 1
-    assert [(r.users, r.warm_up) for r in run.requests].count((2, True)) == 2
-    assert [(one.users, one.requests.completed) for one in result.levels] == [(1, 6), (2, 6)]
+    result = await run.of(FakeEngine(), Load(users=(1, 2, 4), output_tokens=4, prompt_tokens=20))
+    assert [(one.users, one.requests.completed) for one in result.levels] == [(1, 6), (2, 6), (4, 12)]
+    for users in (1, 2, 4):
+        first = min(r.sent_s for r in run.requests if r.users == users and not r.warm_up)
+        warm = {r.user for r in run.requests if r.warm_up and not r.given_up and r.sent_s + (r.end_s or 0) <= first}
+        assert set(range(users)) <= warm
     assert result.validity == "valid"
+
+
+async def test_the_server_sees_the_full_load_from_the_first_level_to_the_last() -> None:
+    in_flight: list[tuple[float, int]] = []
+
+    def slowdown(streams: int) -> float:
+        in_flight.append((time.perf_counter(), streams))
+        return 1.0
+
+    run = Run()
+    engine = FakeEngine(ttft_s=0.0, itl_s=0.01, slowdown=slowdown)
+    result = await run.of(engine, Load(users=(2, 4), prompts=12, output_tokens=20, prompt_tokens=20))
+    two, four = result.levels
+    # The truth is 2 and 4; the rest is what lies between an answer and the next request.
+    assert two.in_flight is not None
+    assert four.in_flight is not None
+    assert two.in_flight.peak == 2
+    assert four.in_flight.peak == 4
+    assert two.in_flight.mean > 1.9
+    assert four.in_flight.mean > 3.8
+    assert max(streams for _, streams in in_flight) == 4
+
+
+async def test_what_is_in_flight_when_a_level_is_over_warms_up_the_next_and_is_finished() -> None:
+    run = Run()
+    await run.of(FakeEngine(itl_s=0.01), Load(users=(1, 2), output_tokens=10, prompt_tokens=20))
+    over = max(r.sent_s + (r.end_s or 0) for r in run.requests if r.users == 1 and not r.warm_up)
+    carried = [r for r in run.requests if r.users == 1 and r.sent_s >= over]
+    assert len(carried) == 1
+    assert (carried[0].warm_up, carried[0].given_up, carried[0].tokens) == (True, False, 10)
+
+
+async def test_what_is_in_flight_at_the_very_end_is_given_up_and_is_no_failure() -> None:
+    run = Run()
+    result = await run.of(FakeEngine(itl_s=0.02), Load(users=(3,), output_tokens=10, prompt_tokens=20))
+    given_up = [r for r in run.requests if r.given_up]
+    assert 1 <= len(given_up) <= 3
+    assert all(r.warm_up and r.failure is None for r in given_up)
+    assert result.levels[0].requests.by_class == {}
+
+
+async def test_fewer_users_after_more_leave_none_behind() -> None:
+    run = Run()
+    result = await run.of(FakeEngine(itl_s=0.01), Load(users=(3, 1), output_tokens=8, prompt_tokens=20))
+    assert [one.users for one in result.levels] == [3, 1]
+    assert result.levels[1].in_flight is not None
+    assert result.levels[1].in_flight.peak == 1
 
 
 async def test_lengths_are_those_asked_and_nothing_is_cached() -> None:
@@ -94,7 +144,7 @@ async def test_what_is_reported_is_what_the_server_did() -> None:
     await run.of(engine, Load(users=(2,), output_tokens=10, prompt_tokens=20))
     truths = sorted(s.received_ns for s in engine.seen[1:])
     assert len(run.requests) == len(truths)
-    for told in run.requests:
+    for told in (r for r in run.requests if not r.given_up):
         truth = next(s for s in engine.seen if len(s.token_ns) == told.tokens and _same_prompt(s.body, told))
         true_ttft_s = (truth.token_ns[0] - truth.received_ns) / 1e9
         true_span_s = (truth.token_ns[-1] - truth.token_ns[0]) / 1e9

@@ -124,7 +124,7 @@ class Load:
             yield "at least one request is in flight", None
         if not (0 <= self.think_s < float("inf")):
             yield "thinking takes no time, or some", "e.g. --think-time 30"
-        if self.arrivals == "replay" and any(one.at_s is None for one in self.replay):
+        if self.arrivals == "replay" and (not self.replay or any(one.at_s is None for one in self.replay)):
             yield "a replay by its own times needs at_s in every line", None
         if self.arrivals != "closed" and any(one.turns for one in self.replay):
             yield "conversations of several turns are replayed by users, not by the clock", None
@@ -143,12 +143,15 @@ class Load:
 
     def requests_at(self, users: int) -> int:
         """Measured requests at this level."""
+        if self.arrivals == "replay":
+            return min(self.prompts or len(self.replay), len(self.replay))
         if self.arrivals != "closed":
             return self.prompts or len(self.replay) or OPEN_PROMPTS
         return max(self.prompts, users) if self.prompts else max(3 * users, FEWEST_PROMPTS)
 
     def warm_up_tokens(self, user: int, users: int) -> int:
-        """Answer length of a user's warm-up request: staggered, so that users do not measure in lockstep.
+        """Answer length of the first request of the user-th of so many newcomers: staggered, so that they do not
+        measure in lockstep.
 
         Users who start together prefill together, and the last of them waits for all the others: a burst that only
         a closed loop has.
@@ -177,8 +180,8 @@ def optional_fields(load: Load) -> dict[str, Any]:
         "max_completion_tokens": 0,
         "temperature": 0,
         "seed": load.seed % (1 << 31),
-        "cache_prompt": False,
-        "ignore_eos": True,
+        "cache_prompt": load.mode == "warm",
+        "ignore_eos": not load.replay,  # recorded answers end where they end
         "timings_per_token": False,
     }
 
@@ -187,10 +190,17 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 ENGINE_FIELDS = ("cache_prompt", "ignore_eos", "timings_per_token")
 
 
-def request_body(fields: dict[str, Any], *, model: str | None, text: str, tokens: int, extra: dict[str, Any]) -> bytes:
+def request_body(
+    fields: dict[str, Any],
+    *,
+    model: str | None,
+    messages: Sequence[dict[str, Any]],
+    tokens: int,
+    extra: dict[str, Any],
+) -> bytes:
     """One streaming chat request. `fields` are those of `optional_fields` that the server accepts."""
     body: dict[str, Any] = {"model": model} if model is not None else {}
-    body |= {"messages": [{"role": "user", "content": text}], "stream": True}
+    body |= {"messages": list(messages), "stream": True}
     body |= {name: tokens if name in LIMITS else value for name, value in fields.items()}
     return json.dumps(body | extra).encode()
 

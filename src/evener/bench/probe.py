@@ -48,18 +48,17 @@ class Server:
     def line(self) -> Line:
         return Line(self.url, api_key=self.api_key)
 
-    def body(self, load: Load, *, number: int, tokens: int) -> bytes:
-        """The request with this number: as many words as make `load.prompt_tokens` with the template."""
-        count = max(1, load.prompt_tokens - (self.template_tokens or 0))
-        text = prompt_text(self.words, count, seed=load.seed, number=number)
-        return request_body(self.fields, model=self.model, text=text, tokens=tokens, extra=load.extra)
+    def request(self, load: Load, messages: Sequence[dict[str, Any]], *, tokens: int) -> bytes:
+        """The bytes of a chat request as this server takes it."""
+        return request_body(self.fields, model=self.model, messages=messages, tokens=tokens, extra=load.extra)
 
 
 async def probe(url: BaseUrl, load: Load, *, api_key: str | None = None) -> Server:
     """Find out what listens at `url`.
 
     Raises HostError when nobody does or it is no OpenAI-compatible server, ConfigurationError when it wants another
-    key, NameUnknown for a model it does not have, CannotRun when it answers and cannot generate.
+    key or its slots are too short for the load, NameUnknown for a model it does not have, CannotRun when it answers and
+    cannot generate.
     """
     server = Server(url=url, api_key=api_key, model=load.model, fields=optional_fields(load))
     async with server.line() as line:
@@ -67,6 +66,7 @@ async def probe(url: BaseUrl, load: Load, *, api_key: str | None = None) -> Serv
         server = replace(server, model=load.model or (models[0] if models else None))
         server = await _llama(line, server)
         server, seen = await _eight_tokens(line, server, load, models)
+    _require_room(server, load)
     return _with_lengths(server, load, seen)
 
 
@@ -115,7 +115,7 @@ async def _eight_tokens(line: Line, server: Server, load: Load, models: list[str
     """Generate a little, giving up one refused field after the other."""
     for _ in range(len(server.fields) + 1):
         text = prompt_text(server.words, PROBE_WORDS, seed=load.seed, number=-1)
-        body = request_body(server.fields, model=server.model, text=text, tokens=PROBE_TOKENS, extra=load.extra)
+        body = server.request(load, [{"role": "user", "content": text}], tokens=PROBE_TOKENS)
         exchange = await line.post(CHAT, body, within_s=load.timeout_s)
         if exchange.status == 200:
             seen = read(exchange, id=-1, users=1, user=0, started_ns=exchange.sent_ns or 0)
@@ -129,6 +129,19 @@ async def _eight_tokens(line: Line, server: Server, load: Load, models: list[str
             raise _refusal(server.url, exchange, models, server.model)
         server = replace(server, fields=fields)
     raise CannotRun(f"{server.url}: every request was refused")
+
+
+def _require_room(server: Server, load: Load) -> None:
+    """Raises ConfigurationError for requests that every slot would refuse."""
+    if server.context is None or load.replay or not load.users:
+        return
+    needed = load.shared_prefix_tokens + load.turns * (load.prompt_tokens + load.output_tokens)
+    if needed > server.context:
+        what = f"{load.turns} turns of " if load.turns > 1 else ""
+        raise ConfigurationError(
+            f"{what}prompts and answers of {needed} tokens do not fit into the server's {server.context} per slot",
+            hint="ask for shorter ones (--isl, --osl), or give the server a larger context",
+        )
 
 
 def _with_lengths(server: Server, load: Load, seen: Request) -> Server:
