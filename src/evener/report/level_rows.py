@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evener.records.load import Level, Spread, UsersResult
+from evener.report.plain_tables import csv_text, escaped, markdown_table
 from evener.report.words import UNKNOWN, number
 
 Form = Literal["md", "csv", "json", "jsonl"]
 # The columns of a table that people read; csv, json and jsonl have all.
 _READ = (
-    "users", "people", "completed", "failed", "total_tokens_per_s", "user_tokens_per_s_p50", "ttft_ms_p50", "ttft_ms_p90",
-    "tpot_ms_p50", "itl_ms_p50", "goodput", "comfort",
+    "users", "people", "completed", "failed", "total_tokens_per_s", "user_tokens_per_s_p50", "ttft_ms_p50",
+    "ttft_ms_p90", "tpot_ms_p50", "itl_ms_p50", "goodput", "comfort",
 )  # fmt: skip
 
 
 def level_rows(result: UsersResult) -> list[dict[str, Any]]:
     """One flat row per level. Failures have a column per class."""
-    return [_row(result, level) for level in result.levels]
+    about = {"model": result.model, "validity": result.validity}
+    return [about | level_row(level) for level in result.levels]
 
 
 def written(result: UsersResult, form: Form) -> str:
@@ -36,10 +36,10 @@ def written(result: UsersResult, form: Form) -> str:
     return _markdown(rows)
 
 
-def _row(result: UsersResult, level: Level) -> dict[str, Any]:
+def level_row(level: Level) -> dict[str, Any]:
+    """One user count, flat. Of each spread its median with the 95 % interval, mean, tails and n."""
     requests = level.requests
     row: dict[str, Any] = {
-        "model": result.model,
         "mode": level.mode,
         "users": level.users,
         "people": level.people,
@@ -58,7 +58,6 @@ def _row(result: UsersResult, level: Level) -> dict[str, Any]:
     for name, spread in spreads.items():
         row |= {f"{name}_{key}": value for key, value in _figures(spread).items()}
     row |= {"goodput": level.goodput, "degradation": level.degradation, "comfort": level.comfort, "note": level.note}
-    row["validity"] = result.validity
     return row | {"by_class": " ".join(f"{name}={n}" for name, n in requests.by_class.items()) or None}
 
 
@@ -77,23 +76,16 @@ def _figures(spread: Spread | None) -> dict[str, float | int | None]:
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
     names = list(rows[0]) if rows else []
-    writer = csv.writer(text, lineterminator="\n")
-    if names:
-        writer.writerow(names)
-    writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
-    return text.getvalue()
+    return csv_text(names, [[row[name] for name in names] for row in rows])
 
 
 def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     names = [name for name in _READ if any(row[name] is not None for row in rows)]
-    lines = ["| " + " | ".join(names) + " |", "| " + " | ".join("---:" for _ in names) + " |"]
-    lines += ["| " + " | ".join(_cell(row[name]) for name in names) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return markdown_table([f"#{name}" for name in names], [[_cell(row[name]) for name in names] for row in rows])
 
 
 def _cell(value: object) -> str:
     if value is None:
         return UNKNOWN
-    return number(value) if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else escaped(str(value))
