@@ -15,7 +15,7 @@ from evener.errors import HostError
 from evener.records.telemetry import Sample
 from evener.telemetry import watch
 from evener.telemetry.tell import tell
-from evener.telemetry.watch import Seen, Watched, watching
+from evener.telemetry.watch import Seen, Watched, Way, watching
 from evener.testing.fake_shell import FakeShell, prints
 
 CAPTURES = Path(__file__).parents[1] / "captures"
@@ -122,7 +122,7 @@ async def test_an_nvidia_host_is_asked_what_it_knows_and_then_runs_one_process()
         programs={"nvidia-smi": smi, "ip": prints(ROUTE)},
         children={"sh": [row, f"{GPU}, 10, llama-server, 900", f"{GPU}, 77, blender, 2000", "nic enp5s0 1 2", "tick"]},
     )
-    watched = Watched(host="beta", shell=shell, towards=(("5gbe", "10.0.0.2"),))
+    watched = Watched(host="beta", shell=shell, ways=(Way(link="5gbe", own="10.0.0.1", other="10.0.0.2"),))
     async with watching([watched]) as seen:
         assert len(shell.started) == 1
     fields = next(argv for argv in shell.ran if argv[:2] == ("sh", "-c"))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 
 from evener.api.rig import Rig
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
 from evener.records.rig import Host
+from evener.records.telemetry import Sample
 from evener.scan.paths import ends
 from evener.telemetry.cooling import cooled
 from evener.telemetry.drift import drift, steady, token_events
 from evener.telemetry.tell import as_conditions, tell
-from evener.telemetry.watch import Keep, Seen, Watched
+from evener.telemetry.watch import Keep, Seen, Watched, Way
 from evener.telemetry.watch import watching as watching_hosts
 
-__all__ = ["Seen", "as_conditions", "cooled", "drift", "steady", "tell", "token_events", "watching"]
+__all__ = ["Sample", "Seen", "as_conditions", "cooled", "drift", "steady", "tell", "token_events", "watching"]
 
 NOBODY = {
     "endpoint": "a worker of somebody else: nobody can ask this host",
@@ -51,17 +52,20 @@ async def watching(
 def watched(rig: Rig, host: Host, scan: Scan | None, deployment: Deployment | None) -> Watched:
     """One host as a thing to watch."""
     seen = scan.host(host.name) if scan else None
-    towards = []
-    for link in rig.record.links:
-        if host.name in link.between:
-            both = ends(rig.record, link)
-            other = both.far if both.near.host == host.name else both.near
-            towards += [(link.name, other.address)] if other.address else []
     return Watched(
         host=host.name,
         shell=rig.shells().get(host.name),
         why=NOBODY.get(host.connection),
-        towards=tuple(towards),
+        ways=tuple(_ways(rig, host)),
         cards=seen.cards if seen else (),
         ours=frozenset(p.pid for p in deployment.processes if p.host == host.name) if deployment else frozenset(),
     )
+
+
+def _ways(rig: Rig, host: Host) -> Iterator[Way]:
+    for link in rig.record.links:
+        if host.name in link.between:
+            both = ends(rig.record, link)
+            own, other = (both.near, both.far) if both.near.host == host.name else (both.far, both.near)
+            if other.address:
+                yield Way(link=link.name, own=own.address, other=other.address)

@@ -93,7 +93,7 @@ def memory(values: Sequence[float]) -> float:
         total += pair
         lag += 2
     seen = max(1.0, 2 * total - 1)
-    return seen / max(1 - seen / third, 0.1)
+    return 1 + (seen - 1) / max(1 - seen / third, 0.1)
 
 
 def _means(values: Sequence[float], size: int) -> list[float]:

@@ -70,7 +70,7 @@ def _told(found: Change, curve: Curve, window_s: float, meanwhile: str) -> Drift
         return _unresolved("no token came in the first third", curve, window_s)
     percent = 100 * found.difference / found.first
     low, high = (100 * bound / found.first for bound in found.interval)
-    verdict: DriftVerdict = "no drift" if low <= 0 <= high else "fell" if percent < 0 else "rose"
+    verdict: DriftVerdict = "no drift" if low <= 0 <= high else "fell" if high < 0 else "rose"
     return Drift(
         curve=curve,
         window_s=window_s,
@@ -141,7 +141,7 @@ def _warmer(at: Seen, first: tuple[float, float], last: tuple[float, float]) -> 
 
 
 def _mean_c(at: Seen, within: tuple[float, float]) -> float | None:
-    told = [c.temperature_c for t, c in at if within[0] <= t <= within[1] and c.temperature_c is not None]
+    told = [c.temperature_c for t, c in at if within[0] <= t < within[1] and c.temperature_c is not None]
     return sum(told) / len(told) if told else None
 
 

@@ -29,17 +29,26 @@ now_ns = time.perf_counter_ns  # the clock of the load client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One end of a link: its name, this host's address on it (None where nobody says), and that of the other end."""
+
+    link: str
+    own: str | None
+    other: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
     """A host to watch. Without a `shell` nobody can, and `why` says why not.
 
-    `towards` holds (link, address of its other end): the interface that leads there carries the link. `cards` are what
-    a scan knows of its cards, for their ids and names. `ours` are pids that are nobody else's.
+    `ways` are its links: the interface towards the other end carries it. `cards` are what a scan knows of its cards,
+    for their ids and names. `ours` are pids that are nobody else's.
     """
 
     host: str
     shell: Shell | None
     why: str | None = None
-    towards: tuple[tuple[str, str], ...] = ()
+    ways: tuple[Way, ...] = ()
     cards: tuple[Card, ...] = ()
     ours: frozenset[int] = frozenset()
 
@@ -144,21 +153,30 @@ async def ask(watched: Watched, shell: Shell, unknown: list[str]) -> Known:
     """What to know of a host before watching it; what it will not tell goes into `unknown`. Raises HostError."""
     fields, fault = await _nvidia_fields(shell)
     held = await _nvidia_held(shell) if fields else frozenset()
-    links = await _links(watched, shell)
     unknown[:] = [fault] if fault else []
+    links = await _links(watched, shell, unknown)
     return Known(cards=watched.cards, links=links, fields=fields, held=held)
 
 
-async def _links(watched: Watched, shell: Shell) -> dict[str, str]:
+async def _links(watched: Watched, shell: Shell, unknown: list[str]) -> dict[str, str]:
     """Links by the interface that carries them. A host without `ip` (a Mac) does not tell."""
-    if not watched.towards or await shell.which("ip") is None:
+    if not watched.ways or await shell.which("ip") is None:
         return {}
     found: dict[str, str] = {}
-    for link, address in watched.towards:
-        done = await shell.run(net_path.route_query(address), within_s=ASK_WITHIN_S)
-        if (name := net_path.route(done.stdout).interface) is not None:
-            found[name] = f"{found[name]}, {link}" if name in found else link
+    for way in watched.ways:
+        route = net_path.route((await shell.run(net_path.route_query(way.other), within_s=ASK_WITHIN_S)).stdout)
+        if route.interface is None or _leaves_elsewhere(way, route):
+            unknown.append(f"link {way.link}: no interface here leads to {way.other} from {way.own or 'any address'}")
+        else:
+            name = route.interface
+            found[name] = f"{found[name]}, {way.link}" if name in found else way.link
     return found
+
+
+def _leaves_elsewhere(way: Way, route: net_path.Route) -> bool:
+    """Packets would leave from another address than the link's: by another cable. Names, and loopback, do not tell."""
+    told = way.own is not None and way.own.replace(".", "").isdigit() and route.interface != net_path.LOOPBACK
+    return told and route.source is not None and route.source != way.own
 
 
 async def _nvidia_fields(shell: Shell) -> tuple[tuple[str, ...], str | None]:
