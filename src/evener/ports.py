@@ -123,6 +123,34 @@ class Chat(Protocol):
         ...
 
 
+BoxEnding = Literal["exited", "time", "memory", "output"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxRun:
+    """How a program in the sandbox ended. All endings but "exited" name the limit that ended it.
+
+    `code` is negative for a signal, None when a limit ended it. Output is cut where its limit is.
+    """
+
+    ending: BoxEnding
+    code: int | None
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+class Sandbox(Protocol):
+    """Runs what nobody has read: no network, the world read-only, private writes, limits that hold for root too."""
+
+    async def run(self, files: Mapping[str, str], argv: Sequence[str], *, within_s: float) -> BoxRun:
+        """Run `argv` in a fresh folder that holds `files` (name -> text). Everything it started is gone on return.
+
+        Raises HostError when the sandbox itself cannot start.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSeen:
     """What an RPC worker said of itself. `devices` holds (free bytes, total bytes) per device.
