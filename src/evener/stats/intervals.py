@@ -1,4 +1,4 @@
-"""Intervals for small samples: Wilson for shares, order statistics for quantiles. Standard library only, no models.
+"""Intervals for small samples: exact ones for shares, order statistics for quantiles. Standard library only, no models.
 
 Nothing here assumes a distribution. Where n is too small for the confidence asked, the answer is None.
 """
@@ -52,6 +52,68 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Interval | No
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def share_interval(successes: int, n: int, *, confidence: float = 0.95) -> Interval | None:
+    """The exact interval of a share (Clopper & Pearson 1934): covers it with at least the confidence. None for n = 0.
+
+    Why not Wilson's: docs/decisions/0010.
+    """
+    if n == 0:
+        return None
+    tail = (1 - confidence) / 2
+    return _lower(successes, n, tail), 1 - _lower(n - successes, n, tail)
+
+
+def tries_needed(successes: int, n: int, target: float, *, most: int, confidence: float = 0.95) -> int | None:
+    """About how many tries would put the target outside of the share's interval, if the share stayed as it is.
+
+    None when it lies on the target, when nothing was tried, or when `most` would not do.
+    """
+    if n == 0 or successes / n == target:
+        return None
+    better, tail = successes / n > target, (1 - confidence) / 2
+
+    def decides(tries: int) -> bool:
+        if better:
+            return _at_least(math.floor(successes * tries / n + 1e-9), tries, target) <= tail
+        return _at_least(tries - math.ceil(successes * tries / n - 1e-9), tries, 1 - target) <= tail
+
+    low, high = 0, 1
+    while not decides(high):
+        if high >= most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    return high
+
+
+def _lower(successes: int, n: int, tail: float) -> float:
+    """The share with which so many successes or more come with the probability `tail`."""
+    low, high = 0.0, successes / n
+    for _ in range(60 if successes else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _at_least(successes, n, middle) < tail else (low, middle)
+    return low
+
+
+def _at_least(k: int, n: int, p: float) -> float:
+    """P(B >= k), B binomial(n, p). Terms are added upwards until they no longer count."""
+    if k <= 0:
+        return 1.0
+    if p <= 0.0:
+        return 0.0
+    if p >= 1.0:
+        return 1.0
+    total, term = 0.0, _binomial(n, k, p)
+    for i in range(k, n + 1):
+        total += term
+        term *= (n - i) / (i + 1) * p / (1 - p)
+        if i > n * p and term < total * 1e-16:
+            break
+    return min(1.0, total)
 
 
 def quantile_interval(values: Sequence[float], q: float, *, confidence: float = 0.95) -> Interval | None:
