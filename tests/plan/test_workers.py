@@ -81,5 +81,12 @@ def test_a_host_without_a_port_for_each_says_so():
     assert asked.candidate("cluster").fits
 
 
+def test_more_workers_than_can_be_searched_in_a_moment_are_no_layout():
+    many = [card("RTX 5090", 32 * GIB, device=f"CUDA{n}") for n in range(8)]
+    small = seen("alpha", card("RTX 3060", 12 * GIB))
+    assert planned(small, seen("beta", *many[:7])).candidate("cluster-per-card") is not None
+    assert planned(small, seen("beta", *many)).candidate("cluster-per-card") is None
+
+
 def test_a_tunnel_leads_to_one_worker():
     assert planned(link=replace(CABLE, tunnel=True)).candidate("cluster-per-card") is None

@@ -14,6 +14,8 @@ from evener.plan.routes import route
 from evener.plan.seats import Seat, seats_of
 from evener.plan.verdict import CLUSTER, ON_ANOTHER, PER_CARD
 
+MOST_WORKERS = 8  # of a chain with one per card: the search through the orders of fifteen takes seconds
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
@@ -72,7 +74,7 @@ def _cluster(question: Question, seats: Mapping[str, list[Seat]], head: str) -> 
 
 
 def _per_card(question: Question, chain: Chain) -> Chain | None:
-    """The chain with a worker for each card of every host that has several; None where no host has.
+    """The chain with a worker for each card of every host that has several; None where no host has, or too many.
 
     Only prompts gain: workers do different micro-batches at one time and cards of one worker do not, but between two
     workers of a host every activation goes through the head (engine-facts F.5). A tunnel leads to one worker.
@@ -88,4 +90,5 @@ def _per_card(question: Question, chain: Chain) -> Chain | None:
     }
     if not several:
         return None
-    return replace(chain, seats=tuple(replace(s, own_worker=s.host.name in several) for s in chain.seats))
+    split = replace(chain, seats=tuple(replace(s, own_worker=s.host.name in several) for s in chain.seats))
+    return split if len({seat.worker for seat in split.seats}) <= MOST_WORKERS else None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any, Generic, Protocol, TypeVar
@@ -115,6 +116,7 @@ class _Lattice(Generic[T]):
         self._in_order = prod(len(group) + 1 for group in self._groups) > MOST_STATES
         self.nothing: State = (0, 0) if self._in_order else (0,) * len(self._groups)
 
+    @cached_property
     def states(self) -> list[State]:
         if self._in_order:
             count = len(self._things)
@@ -139,33 +141,45 @@ class _Lattice(Generic[T]):
 # ---- runs of slots through devices and blocks
 
 
-@dataclass(slots=True)
 class _Best:
     """The least cost per number of slots placed, and for each the way there: (state before, thing, slots before)."""
 
-    cost: Floats
-    before: list[tuple[State, Any, int] | None]
+    __slots__ = ("_from", "_ways", "_which", "cost")
+
+    def __init__(self, cost: Floats) -> None:
+        self.cost = cost
+        self._ways: list[tuple[State, Any]] = []
+        self._which = np.full(len(cost), -1)  # of the ways, for each number of slots; -1: it is where one begins
+        self._from = np.zeros(len(cost), dtype=np.int64)
 
     @classmethod
     def none(cls, slots: int) -> _Best:
-        return cls(np.full(slots + 1, np.inf), [None] * (slots + 1))
+        return cls(np.full(slots + 1, np.inf))
 
     def improve(self, cost: Floats, origins: Whole | None, state: State, thing: Any) -> None:
         """Take what is cheaper in `cost`; `origins` are the slots placed before, None where it is the end itself."""
-        for at in np.flatnonzero(cost < self.cost):
-            self.before[at] = state, thing, int(at if origins is None else origins[at])
-        np.minimum(self.cost, cost, out=self.cost)
+        better = cost < self.cost
+        if not better.any():
+            return
+        self._which[better] = len(self._ways)
+        self._ways.append((state, thing))
+        self._from[better] = np.flatnonzero(better) if origins is None else origins[better]
+        self.cost = np.minimum(self.cost, cost)
+
+    def before(self, slots: int) -> tuple[State, Any, int] | None:
+        if (which := self._which[slots]) < 0:
+            return None
+        return (*self._ways[which], int(self._from[slots]))
 
 
 class _Passage:
     """One block, entered with `entered[s]` as the cost of having placed s slots."""
 
-    def __init__(self, block: Block, entered: Floats) -> None:
+    def __init__(self, block: Block, lattice: _Lattice[Device], entered: Floats) -> None:
         slots = len(entered) - 1
-        lattice = _Lattice(block.devices)
-        self._best = {lattice.nothing: _Best(entered, [None] * (slots + 1))}
+        self._best = {lattice.nothing: _Best(entered)}
         self._through = _Best.none(slots)
-        for state in lattice.states():
+        for state in lattice.states:
             if (here := self._best.get(state)) is None:
                 continue
             if lattice.used(state):
@@ -183,10 +197,10 @@ class _Passage:
     def parts(self, stop: int) -> tuple[list[tuple[int, int]], int]:
         """(the devices that place slots up to `stop`, the slots placed before them)."""
         found: list[tuple[int, int]] = []
-        way = self._through.before[stop]
+        way = self._through.before(stop)
         assert way is not None
         state = way[0]
-        while (step := self._best[state].before[stop]) is not None:
+        while (step := self._best[state].before(stop)) is not None:
             state, device, start = step
             found.append((device.number, stop - start))
             stop = start
@@ -201,13 +215,14 @@ class _Chain:
         self.lattice = _Lattice(blocks)
         start = np.full(slots + 1, np.inf)
         start[begin] = 0.0
-        self._best = {self.lattice.nothing: _Best(start, [None] * (slots + 1))}
+        self._best = {self.lattice.nothing: _Best(start)}
+        inside = {id(block): _Lattice(block.devices) for block in blocks}
         self._passages: dict[tuple[State, int], _Passage] = {}
-        for state in self.lattice.states():
+        for state in self.lattice.states:
             if (here := self._best.get(state)) is None or not np.isfinite(here.cost[:slots]).any():
                 continue
             for block, after in self.lattice.moves(state):
-                passage = self._passages[state, id(block)] = _Passage(block, here.cost)
+                passage = self._passages[state, id(block)] = _Passage(block, inside[id(block)], here.cost)
                 cost = passage.cost + block.leaving
                 cost[slots] = passage.cost[slots]
                 self._best.setdefault(after, _Best.none(slots)).improve(cost, None, state, block)
@@ -216,7 +231,7 @@ class _Chain:
     def parts(self, state: State, stop: int) -> list[tuple[int, int]]:
         """The devices, in order, with which `stop` slots are placed at the cost of `vectors[state][stop]`."""
         found: list[tuple[int, int]] = []
-        while (step := self._best[state].before[stop]) is not None:
+        while (step := self._best[state].before(stop)) is not None:
             state, block, _ = step
             own, stop = self._passages[state, id(block)].parts(stop)
             found = own + found
@@ -230,9 +245,9 @@ class _Ending:
         lattice = _Lattice(block.devices[::-1])  # from the last device back to the first
         end = np.full(slots + 1, np.inf)
         end[slots] = 0.0
-        self._best = {lattice.nothing: _Best(end, [None] * (slots + 1))}
+        self._best = {lattice.nothing: _Best(end)}
         self._entered = _Best.none(slots)
-        for state in lattice.states():
+        for state in lattice.states:
             if (here := self._best.get(state)) is None:
                 continue
             for device, before in lattice.moves(state):
@@ -250,10 +265,10 @@ class _Ending:
 
     def parts(self, start: int) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
-        step = self._entered.before[start]
+        step = self._entered.before(start)
         while step is not None:
             state, device, stop = step
             found.append((device.number, stop - start))
             start = stop
-            step = self._best[state].before[start]
+            step = self._best[state].before(start)
         return found
