@@ -56,6 +56,7 @@ class Seen:
     body: dict[str, Any]
     received_ns: int
     token_ns: list[int] = field(default_factory=list)
+    cached: int = 0  # words of its prompt that an earlier one began with
 
 
 @dataclass(kw_only=True)
@@ -65,7 +66,11 @@ class FakeEngine:
     `slowdown` stretches the time between tokens by the number of streams that run. `llama` answers /props, /tokenize
     and /apply-template too. `refuses` are body fields answered with HTTP 400. `hangs_up_on_reuse` drops a connection
     without a word when it is used a second time, as servers do to idle ones. `ignores_limit` sends that many tokens,
-    whatever was asked.
+    whatever was asked. `says_nothing_at` are paths answered with HTTP 501, as by a server without `--metrics`.
+
+    `caches` remembers prompts: where `cache_prompt` is not false, what one begins with as an earlier one did is cached,
+    and the first token comes the sooner. `read_s` is added per prompt token that is not cached, to the first token and,
+    while a prompt is read, to every other stream, as on a server that does both in turns.
     """
 
     ttft_s: float = 0.02
@@ -80,8 +85,13 @@ class FakeEngine:
     refuses: tuple[str, ...] = ()
     hangs_up_on_reuse: bool = False
     ignores_limit: int | None = None
+    says_nothing_at: tuple[str, ...] = ()
+    caches: bool = False
+    read_s: float = 0.0
     seen: list[Seen] = field(default_factory=list)
     streams: int = 0
+    known: list[list[str]] = field(default_factory=list)  # prompts, word by word
+    reading_until_ns: int = 0
     connections: int = 0
     port: int = 0
 
@@ -156,13 +166,16 @@ def _reply(writer: asyncio.StreamWriter, status: int, answer: object) -> None:
 
 def _answer(engine: FakeEngine, path: str, body: bytes) -> tuple[int, object]:
     """Everything but completions."""
+    if path in engine.says_nothing_at:
+        return 501, {"error": {"code": 501, "message": "This server does not support it", "type": "not_supported"}}
     if path == "/health":
         return 200, {"status": "ok"}
     if path == "/v1/models":
         return 200, {"object": "list", "data": [{"id": engine.model, "object": "model"}]}
     if path == "/metrics":
-        tokens = sum(len(seen.token_ns) for seen in engine.seen)
-        return 200, f"llamacpp:tokens_predicted_total {tokens}\nllamacpp:requests_processing {engine.streams}\n"
+        return 200, _metrics(engine)
+    if engine.llama and path == "/slots":
+        return 200, [{"id": slot, "is_processing": slot < engine.streams} for slot in range(engine.slots)]
     if engine.llama and path == "/props":
         settings = {"n_ctx": engine.context}
         return 200, {"total_slots": engine.slots, "default_generation_settings": settings, "model_path": "fake.gguf"}
@@ -172,6 +185,21 @@ def _answer(engine: FakeEngine, path: str, body: bytes) -> tuple[int, object]:
     if engine.llama and path == "/apply-template":
         return 200, {"prompt": " ".join(TEMPLATE).format(json.loads(body)["messages"][-1]["content"])}
     return 404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}}
+
+
+def _metrics(engine: FakeEngine) -> str:
+    """As of a server that decodes all its streams together: a decode is a token of each."""
+    tokens, busy = sum(len(seen.token_ns) for seen in engine.seen), min(engine.streams, engine.slots)
+    return "".join(
+        f"# TYPE llamacpp:{name} gauge\nllamacpp:{name} {value}\n"
+        for name, value in {
+            "tokens_predicted_total": tokens,
+            "n_decode_total": tokens / max(1, busy),
+            "requests_processing": busy,
+            "requests_deferred": engine.streams - busy,
+            "n_busy_slots_per_decode": max(1, busy),
+        }.items()
+    )
 
 
 async def _complete(engine: FakeEngine, body: dict[str, Any], received_ns: int, writer: asyncio.StreamWriter) -> bool:
@@ -191,6 +219,7 @@ async def _complete(engine: FakeEngine, body: dict[str, Any], received_ns: int, 
     elif scenario == "unstreamed" or not body.get("stream"):
         _reply(writer, 200, {"choices": [{"message": {"content": "so"}, "finish_reason": "stop"}], "usage": {}})
     else:
+        _remember(engine, seen)
         engine.streams += 1
         try:
             return await _stream(engine, scenario, seen, writer)
@@ -202,11 +231,13 @@ async def _complete(engine: FakeEngine, body: dict[str, Any], received_ns: int, 
 async def _stream(engine: FakeEngine, scenario: str, seen: Seen, writer: asyncio.StreamWriter) -> bool:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
     loop = asyncio.get_running_loop()
-    due = loop.time() - (time.perf_counter_ns() - seen.received_ns) / 1e9
+    due = loop.time() - (time.perf_counter_ns() - seen.received_ns) / 1e9 + _reads_for_s(engine, seen)
     for step in _script(engine, scenario, seen):
         stretch = engine.slowdown(engine.streams) if seen.token_ns else 1.0
         due += step.after_s * stretch
         await asyncio.sleep(max(0.0, due - loop.time()))
+        if seen.token_ns and engine.reading_until_ns:
+            due += await _wait_for_reading(engine)
         # Before the write: whoever reads it may take this core before a later stamp is taken.
         seen.token_ns += [time.perf_counter_ns()] * step.tokens
         writer.write(b"%x\r\n%b\r\n" % (len(step.data), step.data))
@@ -215,6 +246,40 @@ async def _stream(engine: FakeEngine, scenario: str, seen: Seen, writer: asyncio
         return False
     writer.write(b"0\r\n\r\n")
     return True
+
+
+def _remember(engine: FakeEngine, seen: Seen) -> None:
+    words = _prompt_words(seen.body)
+    if engine.caches and seen.body.get("cache_prompt", True):
+        seen.cached = max((_shared(words, known) for known in engine.known), default=0)
+    engine.known.append(words)
+
+
+def _shared(words: list[str], known: list[str]) -> int:
+    """Words that both begin with; the last one is always read again, as by llama-server."""
+    same = next(
+        (at for at, (a, b) in enumerate(zip(words, known, strict=False)) if a != b), min(len(words), len(known))
+    )
+    return min(same, len(words) - 1)
+
+
+def _reads_for_s(engine: FakeEngine, seen: Seen) -> float:
+    """How long its prompt is read; meanwhile the other streams wait."""
+    reads_s = engine.read_s * (len(_prompt_words(seen.body)) - seen.cached)
+    if reads_s:
+        engine.reading_until_ns = max(engine.reading_until_ns, seen.received_ns + round(reads_s * 1e9))
+    return reads_s
+
+
+async def _wait_for_reading(engine: FakeEngine) -> float:
+    wait_s = (engine.reading_until_ns - time.perf_counter_ns()) / 1e9
+    await asyncio.sleep(max(0.0, wait_s))
+    return max(0.0, wait_s)
+
+
+def _prompt_words(body: dict[str, Any]) -> list[str]:
+    said = [str(one["content"]) for one in body["messages"]] if "messages" in body else [str(body.get("prompt", ""))]
+    return " ".join(said).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +340,8 @@ def _end(engine: FakeEngine, scenario: str, seen: Seen, tokens: int) -> bytes:
 
 
 def _bill(engine: FakeEngine, scenario: str, seen: Seen, tokens: int) -> dict[str, Any]:
-    body = seen.body
-    text = body["messages"][-1]["content"] if "messages" in body else body.get("prompt", "")
-    prompt = TEMPLATE_TOKENS + len(str(text).split())
-    cached = prompt - 1 if scenario == "cached" else 0
+    prompt = TEMPLATE_TOKENS + len(_prompt_words(seen.body))
+    cached = prompt - 1 if scenario == "cached" else seen.cached
     usage = {
         "prompt_tokens": prompt,
         "completion_tokens": tokens,
