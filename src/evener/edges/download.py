@@ -1,15 +1,20 @@
-"""Large files over HTTP behind the `Downloads` port, through the user's proxy and certificates."""
+"""Large files over HTTP behind the `Downloads` port, through the user's proxy and certificates.
+
+aiohttp is imported with the first download, as in edges/http.py.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from evener.errors import FetchFailed
 from evener.ports import Body
+
+if TYPE_CHECKING:
+    import aiohttp
 
 CHUNK_BYTES = 1 << 20
 CONNECT_WITHIN_S = 20.0
@@ -20,15 +25,22 @@ _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 class HttpDownloads:
     def __init__(self, *, connect_within_s: float = CONNECT_WITHIN_S, silent_after_s: float = SILENT_AFTER_S) -> None:
-        self._timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=connect_within_s, connect=connect_within_s, sock_read=silent_after_s
-        )
+        self._connect_within_s = connect_within_s
+        self._silent_after_s = silent_after_s
 
     @asynccontextmanager
     async def open(self, url: str, *, start: int = 0, headers: Mapping[str, str] | None = None) -> AsyncIterator[Body]:
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=self._connect_within_s,
+            connect=self._connect_within_s,
+            sock_read=self._silent_after_s,
+        )
         # Compressed on the way, byte positions would count something else.
         wanted = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        async with aiohttp.ClientSession(timeout=self._timeout, trust_env=True) as session:
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as session:
             with _translated(url):
                 answer = await session.get(url, headers=wanted | dict(headers or {}), max_redirects=MOST_REDIRECTS)
             async with answer:
@@ -59,6 +71,8 @@ async def _chunks(url: str, answer: aiohttp.ClientResponse) -> AsyncIterator[byt
 @contextmanager
 def _translated(url: str) -> Iterator[None]:
     """aiohttp's failures in one line each. The order is theirs: the special ones first."""
+    import aiohttp
+
     try:
         yield
     except aiohttp.InvalidURL as error:

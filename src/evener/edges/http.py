@@ -1,10 +1,11 @@
-"""Short HTTP conversations behind the `Http` port."""
+"""Short HTTP conversations behind the `Http` port.
+
+aiohttp costs 0.1 s and 15 MB to import, and most commands ask nobody: it is imported with the first question.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import aiohttp
 
 from evener.ports import Answer
 
@@ -15,6 +16,8 @@ class AioHttp:
     """One connection per question: health checks must not keep a stream of the engine open."""
 
     async def get(self, url: str, *, within_s: float, headers: Mapping[str, str] | None = None) -> Answer | None:
+        import aiohttp
+
         timeout = aiohttp.ClientTimeout(total=within_s)
         try:
             async with (
