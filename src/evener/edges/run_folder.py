@@ -72,6 +72,22 @@ class RunFolder:
         _write_whole(path / "run.json", run)
         return cls(path)
 
+    @classmethod
+    def reopen(cls, data: RunData) -> RunFolder:
+        """Go on with a run: facts and lines are appended, and it counts as unfinished until a new summary is written.
+
+        Half a last line, which a crash leaves, is cut off: what follows must not be glued to it.
+        """
+        folder = cls(data.path)
+        folder._sequence = max((fact.sequence for fact in data.facts), default=0)
+        try:
+            for name in ("events.jsonl", "requests.jsonl", "telemetry.jsonl"):
+                _cut_torn_line(data.path / name)
+            (data.path / "summary.json").unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(data.path, error) from error
+        return folder
+
     def fact(self, kind: str, data: dict[str, Any]) -> Fact:
         """Append a numbered fact; when this returns, it is on the disk."""
         fact = Fact(sequence=self._sequence + 1, at=datetime.now(UTC), kind=kind, data=data)
@@ -106,13 +122,15 @@ def open_run(path: Path) -> RunData:
 
     Raises RunUnreadable for a folder that is none, an earlier line that cannot be read, or a newer schema.
     """
-    return RunData(
-        path=path,
-        run=_read_whole(Run, path / "run.json", missing=f"{path} is not a run folder: it has no run.json"),
-        facts=tuple(_read_lines(Fact, path / "events.jsonl")),
-        requests=tuple(_read_lines(Request, path / "requests.jsonl")),
-        summary=_read_whole(Summary, path / "summary.json") if (path / "summary.json").exists() else None,
-    )
+    run, summary = open_head(path)
+    facts, requests = _read_lines(Fact, path / "events.jsonl"), _read_lines(Request, path / "requests.jsonl")
+    return RunData(path=path, run=run, facts=tuple(facts), requests=tuple(requests), summary=summary)
+
+
+def open_head(path: Path) -> tuple[Run, Summary | None]:
+    """What a list needs of a run folder: what it was to be, and what came of it. Raises RunUnreadable as `open_run`."""
+    run = _read_whole(Run, path / "run.json", missing=f"{path} is not a run folder: it has no run.json")
+    return run, _read_whole(Summary, path / "summary.json") if (path / "summary.json").exists() else None
 
 
 def read_telemetry(path: Path) -> tuple[Sample, ...]:
@@ -170,6 +188,12 @@ def _append(path: Path, records: Iterable[object], *, sync: bool) -> None:
                 os.fsync(file.fileno())
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _cut_torn_line(path: Path) -> None:
+    if path.exists():
+        with path.open("r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _write_all(descriptor: int, text: bytes) -> None:

@@ -28,6 +28,15 @@ def text(*parts: Part) -> Text:
     return Text.assemble(*((plain(part[0]), part[1]) if isinstance(part, tuple) else plain(part) for part in parts))
 
 
+def bullet(mark: str, sentence: str, style: str = "") -> Table:
+    """A sentence that folds beside its mark."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(overflow="fold")
+    grid.add_row(text((mark, style)), text(sentence))
+    return grid
+
+
 def verdict(word: str) -> Text:
     """A word of judgement in its colour."""
     return text((word, _TONES.get(word, "bold red")))

@@ -9,6 +9,8 @@ from typing import Any
 from evener.records.load import Spread
 from evener.records.run import Run
 from evener.report import charts, crowd, drawing, level_columns, pair_chart, picture, time_chart, words
+from evener.report.against_parts import Against
+from evener.report.against_view import written
 from evener.report.cautions import holder
 from evener.report.charts import Series
 from evener.report.context_rows import heat
@@ -53,6 +55,12 @@ def page(story: Story, run: Run) -> str:
         memory_scale=memory_scale(story.layouts),
         load_scale=max((layout.load_s or 0 for layout in story.layouts), default=0),
     )  # fmt: skip
+    return text
+
+
+def against_page(found: Against) -> str:
+    """Two runs side by side, as one page."""
+    text: str = _environment().get_template("against.html.j2").render(found=found, written=written)
     return text
 
 

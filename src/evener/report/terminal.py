@@ -50,20 +50,12 @@ def _head(story: Story) -> RenderableType:
     if story.basis:
         lines.append(cells.text((f"{story.basis}.", "dim")))
     lines += [_caution(caution) for caution in story.cautions]
-    lines += [_bullet("-", sentence) for sentence in story.findings]
+    lines += [cells.bullet("-", sentence) for sentence in story.findings]
     return Group(*lines)
 
 
 def _caution(caution: Caution) -> RenderableType:
-    return _bullet("✕" if caution.grave else "!", caution.text, style="red" if caution.grave else "yellow")
-
-
-def _bullet(mark: str, text: str, style: str = "") -> RenderableType:
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(width=1)
-    grid.add_column(overflow="fold")
-    grid.add_row(cells.text((mark, style)), cells.text(text))
-    return grid
+    return cells.bullet("✕" if caution.grave else "!", caution.text, "red" if caution.grave else "yellow")
 
 
 def _layout(layout: Layout) -> RenderableType:
@@ -110,7 +102,9 @@ def _conditions(story: Story) -> RenderableType:
 
 
 def _limits(story: Story) -> RenderableType:
-    return Group(cells.text(("What these figures do not say", "bold")), *(_bullet("-", text) for text in story.limits))
+    return Group(
+        cells.text(("What these figures do not say", "bold")), *(cells.bullet("-", text) for text in story.limits)
+    )
 
 
 def layers_table(layout: Layout) -> Table:
@@ -194,9 +188,16 @@ def _is_short(device: DevicePlan) -> bool:
 def _holds(device: DevicePlan) -> Text:
     parts = [("weights", device.weights_bytes), ("KV", device.kv_bytes)]
     parts.append(("compute, about" if device.compute_estimated else "compute", device.compute_bytes))
-    parts += [("overhead", device.overhead_bytes)] if device.overhead_bytes else []
+    parts += [(name, count) for name, count in _beside(device) if count]
     lines = [cells.text((f"{name} ", "dim"), size(count)) for name, count in parts]
     return Text("\n").join(lines)
+
+
+def _beside(device: DevicePlan) -> Iterator[tuple[str, int]]:
+    """What stands on the device beside the model."""
+    yield "projector, about" if device.projector_dry_run_bytes is None else "projector", device.projector_bytes
+    yield "draft model, about" if device.draft_dry_run is None else "draft model", device.draft_bytes
+    yield "overhead", device.overhead_bytes
 
 
 def runs_table(rows: Sequence[RunRow]) -> Table:

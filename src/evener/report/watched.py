@@ -21,6 +21,7 @@ def watched_lines(layout: Layout) -> Iterator[str]:
         yield from (f"{host.host}: {unknown}" for unknown in host.unknown)
     if layout.telemetry.energy:
         yield energy(layout.telemetry.energy)
+    yield from layout.telemetry.notes
 
 
 def _card(card: CardWatched) -> str:

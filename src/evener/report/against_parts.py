@@ -1,0 +1,73 @@
+"""The parts of two runs held against each other, as data: the JSON of `evener report A B --json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from evener.report.parts import Caution, RunState
+
+# "unknown": no interval on one side, or too few repetitions. "not comparable": the runs asked different questions.
+FigureOutcome = Literal["B is better", "B is worse", "cannot be separated", "unknown", "not comparable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSide:
+    """One of the two runs."""
+
+    id: str
+    what: str
+    title: str
+    state: RunState
+    started_at: datetime
+    headline: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differing:
+    """A condition that is known of both and not the same, in words."""
+
+    name: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A figure of one run. `interval` is what `basis` says: its 95 % interval, or the range of its repetitions."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+    n: int | None
+    basis: Literal["95 %", "range", "single"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure in both runs. `about` says of what: a user count, a test, a length. `change` is B / A - 1."""
+
+    name: str
+    about: str
+    unit: str
+    a: Measured
+    b: Measured
+    change: float | None
+    outcome: FigureOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """Run B held against run A. `comparable` False: no outcome is drawn, and `cautions` say why.
+
+    `differing` are conditions known to differ, `unknown` those that nobody knows of one of the two.
+    """
+
+    a: RunSide
+    b: RunSide
+    comparable: bool
+    sentence: str
+    cautions: tuple[Caution, ...]
+    differing: tuple[Differing, ...]
+    unknown: tuple[str, ...]
+    figures: tuple[Figure, ...]
