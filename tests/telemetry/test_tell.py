@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evener.records.card import Card
 from evener.records.conditions import Conditions
 from evener.records.rig import Money
@@ -31,6 +33,17 @@ def test_energy_of_the_time_that_made_the_tokens() -> None:
 def test_whoever_joined_before_or_after_is_not_told() -> None:
     joined = [Sample(at_s=s, host="alpha", joined=(Joined(at_s=s, host="alpha", card="a", pid=1),)) for s in (1.0, 9.0)]
     assert [one.at_s for one in tell(seen(*joined), from_s=0.0, to_s=5.0).joined] == [1.0]
+
+
+def test_who_joined_and_who_was_lost_is_said_in_words() -> None:
+    blender = Joined(at_s=2.0, host="alpha", card="GPU-1", pid=77, name="blender", bytes=3 << 30)
+    unknown = Joined(at_s=2.0, host="alpha", card="GPU-9", pid=78)
+    samples = [gpu(1.0), replace(gpu(2.0), joined=(blender, unknown)), Sample(at_s=6.0, host="alpha", lost="ssh broke")]
+    assert tell(seen(*samples), to_s=9.0).notes == (
+        "alpha was not seen from 2 s to the end: ssh broke",
+        "alpha/RTX 5090: blender (pid 77) joined at 2 s with 3.0 GiB",
+        "alpha/GPU-9: a process (pid 78) joined at 2 s",
+    )
 
 
 def test_a_card_that_a_scan_knows_and_nobody_speaks_of_is_named() -> None:

@@ -180,7 +180,7 @@ class Energy:
 class Telemetry:
     """A whole run, watched: from `from_s` to `to_s`, a sample every `every_s` seconds.
 
-    `notes` are what a reader must know to use it.
+    `notes` are what a reader must know to use it: who was lost, who joined.
     """
 
     from_s: float

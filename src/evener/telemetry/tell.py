@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from evener.records.conditions import Conditions
 from evener.records.rig import Money
-from evener.records.telemetry import Telemetry
+from evener.records.telemetry import HostWatched, Joined, Telemetry
 from evener.telemetry.energy import energy
 from evener.telemetry.summary import hosts_watched
 from evener.telemetry.watch import Seen, Watched
+
+GIB = 1 << 30
 
 
 def tell(
@@ -36,12 +38,13 @@ def tell(
         unknown={watched.host: [*seen.unknown[watched.host], *_never_seen(seen, watched)] for watched in seen.hosts},
         machines=seen.machines,
     )
+    joined = tuple(one for sample in seen.samples for one in sample.joined if from_s <= one.at_s <= to_s)
     return Telemetry(
         from_s=round(from_s, 3),
         to_s=round(to_s, 3),
         every_s=seen.every_s,
         hosts=hosts,
-        joined=tuple(one for sample in seen.samples for one in sample.joined if from_s <= one.at_s <= to_s),
+        joined=joined,
         energy=energy(
             hosts,
             seconds=to_s - from_s,
@@ -50,8 +53,21 @@ def tell(
             currency=money.currency if money else None,
         ),
         ambient_c=ambient_c,
-        notes=(f"telemetry.jsonl is incomplete: {seen.unkept}",) if seen.unkept else (),
+        notes=tuple(_notes(seen, hosts, joined)),
     )
+
+
+def _notes(seen: Seen, hosts: Sequence[HostWatched], joined: Sequence[Joined]) -> Iterator[str]:
+    for host in hosts:
+        for gap in host.gaps:
+            until = "to the end" if gap.to_s is None else f"to {gap.to_s:.0f} s"
+            yield f"{host.host} was not seen from {gap.from_s:.0f} s {until}: {gap.why}"
+    for one in joined:
+        where = f"{one.host}/{seen.names().get((one.host, one.card), one.card)}"
+        size = "" if one.bytes is None else f" with {one.bytes / GIB:.1f} GiB"
+        yield f"{where}: {one.name or 'a process'} (pid {one.pid}) joined at {one.at_s:.0f} s{size}"
+    if seen.unkept:
+        yield f"telemetry.jsonl is incomplete: {seen.unkept}"
 
 
 def _never_seen(seen: Seen, watched: Watched) -> Iterator[str]:
