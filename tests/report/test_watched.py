@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from tests.report.bench_samples import TELEMETRY
+
 from evener.records.conditions import Conditions
 from evener.records.run import Run, Stage
 from evener.report.rows import layouts
 from evener.report.watched import watched_lines
-from tests.report.bench_samples import TELEMETRY
 
 
 def test_who_was_lost_and_who_joined_is_in_the_report() -> None:
