@@ -1,0 +1,1 @@
+"""Judges: models that label answers. What they are asked, how their replies are read, and how far they are believed."""
