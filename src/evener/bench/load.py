@@ -135,7 +135,7 @@ class Load:
         if self.shared_prefix_tokens < 0 or self.shared_prefix_tokens > MOST_SHARED_TOKENS:
             yield f"a shared prefix has 0 to {MOST_SHARED_TOKENS} tokens", None
         if self.shared_prefix_tokens and self.mode == "cold":
-            yield "a shared prefix is for warm caches", "say --warm too"
+            yield "a shared prefix is for warm caches", "--mode warm"
         if not 0.5 <= self.target_share < 1:
             yield "the target is a share of the requests, at least a half and less than all", "e.g. 0.9"
         if self.limits and any(one is not None and one <= 0 for one in (self.limits.ttft_ms, self.limits.tpot_ms)):

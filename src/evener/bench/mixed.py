@@ -116,12 +116,19 @@ async def _decode(crowd: Crowd, server: Server, load: Load, user: int, over: asy
 async def _all_decode(
     crowd: Crowd, others: Mapping[int, asyncio.Future[None]], *, slots: int | None, within_s: float
 ) -> bool:
-    """Wait until the other streams have brought some tokens, as many as there are slots for. False when none will."""
+    """Wait until the other streams have brought some tokens from now on, as many streams as there are slots for. False
+    when none will."""
     enough = len(others) if slots is None else min(len(others), slots)
+    before = {user: crowd.so_far(user) for user in others}
+    had = {user: len(pieces) for user, pieces in before.items()}
+
+    def since(user: int) -> int:
+        now = crowd.so_far(user)
+        return len(now) - had[user] if now is before[user] else len(now)
 
     async def decoding() -> bool | None:
         if crowd.gone is not None or all(task.done() for task in others.values()):
             return False
-        return True if sum(len(crowd.so_far(user)) >= READS_BEFORE for user in others) >= enough else None
+        return True if sum(since(user) >= READS_BEFORE for user in others) >= enough else None
 
     return bool(await until(decoding, within_s=within_s, every_s=LOOK_EVERY_S))

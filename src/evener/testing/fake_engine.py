@@ -9,6 +9,7 @@ Scenarios, beside "plain" (the shape of llama-server, one token per chunk, usage
     reasoning    the first half of the tokens is reasoning, "reasoning-only" all of them
     batches      four tokens per chunk, as with speculation
     ping         SSE comments before the first token
+    pings        SSE comments for ever, and never a token
     progress     prompt_progress chunks before the first token
     no-usage     nobody counts
     cached       nearly the whole prompt came from a cache
@@ -315,6 +316,8 @@ def _script(engine: FakeEngine, scenario: str, seen: Seen) -> Iterator[_Step]:
 def _before(engine: FakeEngine, scenario: str) -> Iterator[_Step]:
     """What goes out ahead of the first token: half of the waiting time is spent here."""
     half = engine.ttft_s * (1 - _left(scenario))
+    while scenario == "pings":
+        yield _Step(engine.ttft_s, b": ping\n\n")
     if scenario == "role-first":
         yield _Step(half, _chunk({"role": "assistant", "content": None}))
     elif scenario == "ping":
