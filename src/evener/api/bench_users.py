@@ -1,25 +1,53 @@
-"""`evener bench users`: a running server under so many users, into a run folder."""
+"""`evener bench users`: a running server under so many people, watched, into a run folder that can be gone on with."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evener.api import measure
+from evener.api import measure, self_test, telemetry
+from evener.api.bench_resume import Part, first_part, next_part
+from evener.api.measure import Target
 from evener.bench.load import Load
-from evener.bench.probe import probe
+from evener.bench.probe import Server, probe
+from evener.bench.summarise import users_result
 from evener.bench.users import UsersBench
+from evener.codec import to_data
 from evener.edges.run_folder import RunFolder
+from evener.errors import CannotRun, ConfigurationError, HostError
 from evener.ports import Report
+from evener.records.client import ClientCheck
 from evener.records.conditions import Conditions
 from evener.records.events import Progress
 from evener.records.load import Request, UsersResult
 from evener.records.run import Stage, Summary
+from evener.records.telemetry import Drift, Sample, Telemetry
+from evener.together import background
 
-__all__ = ["Load", "Measured", "users"]
+__all__ = ["Load", "Measured", "Options", "resumed", "users"]
+
+OnLevel = Callable[[UsersResult], None]
+ENDLESS = 1_000_000  # requests, where time says when it is over
+MOST_CHECKED = 64  # streams of the client's check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a load is measured, beside what it is. `duration_s`: go on for so long at one user count."""
+
+    api_key_env: str | None = None
+    save: bool = True
+    base: Path | None = None  # where run folders go, None for the usual place
+    duration_s: float | None = None
+    ambient_c: float | None = None  # of the room, as the user states it
+    watch: bool = True  # the hosts, once a second
+    check_client: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,44 +57,220 @@ class Measured:
     result: UsersResult
     conditions: Conditions
     path: Path | None
+    telemetry: Telemetry | None = None
+    drift: Drift | None = None
 
 
 async def users(
-    named: str | None,
-    load: Load,
-    *,
-    api_key_env: str | None = None,
-    save: bool = True,
-    report: Report,
-    base: Path | None = None,
+    named: str | None, load: Load, options: Options, *, report: Report, on_level: OnLevel = lambda _result: None
 ) -> Measured:
-    """A closed loop against `named` (a URL or a deployment), into a new run folder under `base`.
+    """Measure `named` (a URL or a deployment) into a new run folder; `on_level` hears what there is after each level.
 
-    When the caller is cancelled (Ctrl-C) after the load has begun, what was measured is saved and returned, with
-    `result.partial` = "interrupted". Raises what `bench.probe` raises, and HostError when the folder cannot be written.
+    When the caller is cancelled (Ctrl-C), the server dies or the disk is full, what was measured is saved as far as it
+    can be and returned, with `result.partial` saying why. Raises what `bench.probe` raises, and HostError when the
+    folder cannot be made.
     """
-    target = measure.target(named, api_key_env=api_key_env)
+    _require_one_level(load, options)
+    target = measure.target(named, api_key_env=options.api_key_env)
+    if options.duration_s is not None:
+        load = replace(load, prompts=ENDLESS)
+    server = await _asked(target, load, report)
+    conditions = replace(measure.as_known(measure.users_conditions(server, load), target), ambient_c=options.ambient_c)
+    folder = measure.new_folder("users", conditions, base=options.base) if options.save else None
+    part = first_part(target, server, load, conditions, folder)
+    return await _Errand(part, options, report=report, on_level=on_level).run()
+
+
+async def resumed(
+    run: str, named: str | None, options: Options, *, force: bool, report: Report, on_level: OnLevel = lambda _r: None
+) -> Measured:
+    """Go on with a partial run, in its folder: whole levels stand, half and missing ones are measured.
+
+    The load is the run's own, its seed too. Raises ConfigurationError for a run with nothing left to measure, or,
+    without `force`, for a server that is not what it was.
+    """
+    part = await next_part(run, named, api_key_env=options.api_key_env, force=force, ask=_asked, report=report)
+    return await _Errand(part, options, report=report, on_level=on_level).run()
+
+
+def _require_one_level(load: Load, options: Options) -> None:
+    if options.duration_s is not None and (len(load.levels) != 1 or load.mixed is not None):
+        raise ConfigurationError("--duration is for one user count", hint="e.g. --concurrency 8 --duration 30m")
+    if options.duration_s is not None and load.prompts is not None:
+        raise ConfigurationError("--duration and --num-prompts both say when it is over", hint="leave one of them out")
+
+
+async def _asked(target: Target, load: Load, report: Report) -> Server:
     report(Progress(what="asking the server"))
     server = await probe(target.url, load, api_key=target.api_key)
     report(Progress(what="asking the server", done=1, of=1))
-    conditions = measure.as_known(measure.users_conditions(server, load), target)
-    folder = measure.new_folder("users", conditions, base=base) if save else None
-    measurement = UsersBench(server, load, keep=_keep(folder), report=report)
-    try:
-        result = await measurement.run()
-    except asyncio.CancelledError:
-        result = measurement.result(measure.INTERRUPTED)
-        measure.not_cancelled()
-    if folder is not None:
-        folder.fact("users measured", {"validity": result.validity, "partial": result.partial})
-        folder.finish(_summary(result))
-    return Measured(result=result, conditions=conditions, path=folder.path if folder else None)
+    return server
 
 
-def _keep(folder: RunFolder | None) -> Callable[[Request], None]:
-    return (lambda _request: None) if folder is None else (lambda request: folder.requests([request]))
+@dataclass(kw_only=True)
+class _Kept:
+    """What has been measured in this part, kept on the disk while that has room. `fault` says since when it has not."""
+
+    folder: RunFolder | None
+    requests: list[Request] = field(default_factory=list)
+    fault: str | None = None
+    full: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def keep(self, request: Request) -> None:
+        self.requests.append(request)
+        if self.folder is not None and self.fault is None:
+            try:
+                self.folder.requests([request])
+            except HostError as error:
+                self.fail(error)
+
+    def fact(self, kind: str, data: dict[str, object]) -> None:
+        if self.folder is not None and self.fault is None:
+            try:
+                self.folder.fact(kind, data)
+            except HostError as error:
+                self.fail(error)
+
+    def fail(self, error: HostError) -> None:
+        self.fault = error.message
+        self.full.set()
 
 
-def _summary(result: UsersResult) -> Summary:
-    stage = Stage(layout=result.url, users=replace(result, label=result.url))
-    return Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial)
+class _Errand:
+    """One part of one run, from the check of the client to the summary."""
+
+    def __init__(self, part: Part, options: Options, *, report: Report, on_level: OnLevel) -> None:
+        self._part, self._options = part, options
+        self._report, self._on_level = report, on_level
+        self._kept = _Kept(folder=part.folder)
+        self._has_begun = False
+        self._measured_at: int | None = None  # the user count of the last measured request
+        self._bench = UsersBench(
+            part.server, part.load, keep=self._keep, report=report, earlier=part.earlier, queues=part.queues
+        )
+
+    async def run(self) -> Measured:
+        part, options = self._part, self._options
+        check = await self._client_check() if options.check_client else None
+        async with self._watching() as seen:
+            first_s = seen.now_s() if seen else 0.0
+            cut_short = await self._load()
+            told = self._told(seen, first_s) if seen else None
+            drift = self._drift(seen, first_s) if seen else None
+        result = replace(self._result(cut_short), label=part.label)
+        if isinstance(check, str):
+            result = replace(result, notes=(*result.notes, check))
+        elif check is not None:
+            result = self_test.with_check(result, check)
+        conditions = telemetry.as_conditions(part.conditions, told) if told else part.conditions
+        self._kept.fact("measured", {"layout": part.label, "users": to_data(result)})
+        stage = Stage(layout=part.label, users=result, telemetry=told, drift=drift)
+        summary = Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial)
+        fault = self._kept.fault or measure.finish(part.folder, summary)
+        return Measured(
+            result=replace(result, partial=result.partial or fault),
+            conditions=conditions,
+            path=part.folder.path if part.folder else None,
+            telemetry=told,
+            drift=drift,
+        )
+
+    async def _load(self) -> str | None:
+        """The load; why it ended early, None when it did not."""
+        try:
+            async with background(self._bench.run()) as running, background(self._kept.full.wait()) as full:
+                waits: list[asyncio.Future[object]] = [running, full]
+                ended, _ = await asyncio.wait(
+                    waits, timeout=self._options.duration_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                if running in ended:
+                    running.result()
+        except asyncio.CancelledError:
+            measure.not_cancelled()
+            return measure.INTERRUPTED
+        return self._kept.fault
+
+    def _result(self, cut_short: str | None) -> UsersResult:
+        result = self._bench.result(cut_short)
+        if self._options.duration_s is None:
+            return result
+        # Time has said when it is over: what came until then is what was asked for.
+        asked = replace(self._part.load, prompts=max(1, sum(not r.warm_up for r in self._kept.requests)))
+        queues = {level.users: level.queue for level in result.levels if level.queue}
+        return users_result(
+            self._kept.requests,
+            load=asked,
+            server=self._part.server,
+            client=result.client,
+            partial=result.partial,
+            queues=queues,
+        )
+
+    def _keep(self, request: Request) -> None:
+        if not request.warm_up and request.users != self._measured_at:
+            if self._measured_at is not None:
+                self._level_ended(begun=request.users)
+            self._measured_at = request.users
+        self._kept.keep(request)
+
+    def _level_ended(self, *, begun: int) -> None:
+        """What a run that is killed later is read back from. The level that has just begun says nothing yet."""
+        so_far = self._bench.result("the run did not come to its end")
+        levels = tuple(level for level in so_far.levels if level.users != begun)
+        so_far = replace(so_far, label=self._part.label, levels=levels)
+        self._kept.fact("measured", {"layout": self._part.label, "users": to_data(so_far)})
+        self._on_level(so_far)
+
+    async def _client_check(self) -> ClientCheck | str:
+        users = min(MOST_CHECKED, 1 << math.ceil(math.log2(max(self._part.load.levels, default=1))))
+        try:
+            return await self_test.self_test(users, report=self._report)
+        except CannotRun as error:
+            return f"what this client adds is not known: {error.message}"
+
+    @asynccontextmanager
+    async def _watching(self) -> AsyncIterator[telemetry.Seen | None]:
+        watched = measure.watched(self._part.target) if self._options.watch else None
+        if watched is None:
+            yield None
+            return
+        self._report(Progress(what="asking the hosts"))
+        async with telemetry.watching(
+            watched.rig, scan=watched.scan, hosts=watched.hosts, deployment=watched.deployment, keep=self._sample
+        ) as seen:
+            self._report(Progress(what="asking the hosts", done=1, of=1))
+            self._begin_time(seen)
+            yield seen
+
+    def _begin_time(self, seen: telemetry.Seen) -> None:
+        """The run's time begins with its first request, and goes on behind that of earlier parts."""
+        started_ns = time.perf_counter_ns() - round(self._part.elapsed_s * 1e9)
+        earlier_s, seen.started_ns = (started_ns - seen.started_ns) / 1e9, started_ns
+        seen.samples[:] = [replace(sample, at_s=round(sample.at_s - earlier_s, 3)) for sample in seen.samples]
+        self._has_begun = True
+        for sample in seen.samples:
+            self._sample(sample)
+
+    def _sample(self, sample: Sample) -> None:
+        if self._has_begun and self._kept.folder is not None and self._kept.fault is None:
+            self._kept.folder.telemetry([sample])
+
+    def _told(self, seen: telemetry.Seen, from_s: float) -> Telemetry:
+        return telemetry.tell(
+            seen,
+            from_s=from_s,
+            tokens=_tokens(self._kept.requests),
+            money=measure.money_of(self._part.target),
+            ambient_c=self._options.ambient_c,
+        )
+
+    def _drift(self, seen: telemetry.Seen, from_s: float) -> Drift | None:
+        if self._options.duration_s is None:
+            return None
+        spell = telemetry.steady(self._kept.requests) or (from_s, seen.now_s())
+        events = telemetry.token_events(self._kept.requests)
+        return telemetry.drift(events, seen.samples, from_s=spell[0], to_s=spell[1])
+
+
+def _tokens(requests: Iterable[Request]) -> float:
+    return sum(credit for request in requests for _, credit in request.token_times)

@@ -12,15 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evener import __version__, config, state
+from evener.api.rig import Rig
 from evener.bench.client import BaseUrl, base_url
 from evener.bench.load import LIMITS, Load
 from evener.bench.probe import Server
 from evener.edges import deployments
 from evener.edges.run_folder import RunFolder, new_run_id, open_run
 from evener.errors import ConfigurationError, HostError, RunUnreadable
+from evener.records.card import Scan
 from evener.records.conditions import Conditions
 from evener.records.deployment import Deployment
-from evener.records.rig import Serve
+from evener.records.rig import Money, Serve
 from evener.records.run import Run, Summary
 
 KEY_VARIABLE = "EVENER_API_KEY"
@@ -51,16 +53,46 @@ def target(named: str | None, *, api_key_env: str | None = None) -> Target:
     return Target(url=url, api_key=_key_of(ours) if ours and not api_key_env else _key_in(api_key_env), ours=ours)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Which hosts can be watched while a target is measured."""
+
+    rig: Rig
+    hosts: tuple[str, ...]
+    scan: Scan | None = None
+    deployment: Deployment | None = None
+
+
+def watched(target: Target) -> Hosts:
+    """The hosts of a deployment of ours. Of another server we know none but this machine, which measures."""
+    run = _run_of(target)
+    if target.ours is not None and run is not None and run.rig is not None:
+        names = target.ours.candidate.hosts
+        return Hosts(rig=Rig(run.rig), hosts=names, scan=run.scan, deployment=target.ours)
+    here = config.this_machine()
+    return Hosts(rig=Rig(here), hosts=tuple(host.name for host in here.hosts))
+
+
+def money_of(target: Target) -> Money | None:
+    """What energy costs there, by the rig file of the deployment."""
+    run = _run_of(target)
+    return run.rig.money if run is not None and run.rig is not None else None
+
+
+def _run_of(target: Target) -> Run | None:
+    try:
+        return open_run(Path(target.ours.run or "")).run if target.ours else None
+    except RunUnreadable:
+        return None
+
+
 def as_known(seen: Conditions, target: Target) -> Conditions:
     """What the client has seen, laid over what its own run knows of a deployment; of another server, just that."""
-    if target.ours is None:
-        return seen
-    try:
-        known = open_run(Path(target.ours.run or "")).run.conditions
-    except RunUnreadable:
+    run = _run_of(target)
+    if target.ours is None or run is None:
         return seen
     return replace(
-        known,
+        run.conditions,
         layout=target.ours.candidate.name,
         users=seen.users,
         client=seen.client,

@@ -46,12 +46,6 @@ Save = Annotated[
     bool,
     typer.Option("--save/--no-save", "--save-result", rich_help_panel=KEPT, help="Write a run folder."),
 ]
-Out = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FOLDER", rich_help_panel=KEPT, help="Where run folders go. Default: $EVENER_RUNS, or the state folder."
-    ),
-]
 BenchJson = Annotated[
     bool, typer.Option("--json", rich_help_panel=KEPT, help="One JSON document on standard output, with stable keys.")
 ]

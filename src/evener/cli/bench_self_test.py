@@ -14,10 +14,10 @@ def self_test(
 ) -> None:
     """What this client adds to the times it reports, against a bundled server whose token times are known."""
     from evener.api.self_test import self_test as check
-    from evener.cli import bench_self_test_view, bench_view
+    from evener.cli import bench_options, bench_self_test_view
     from evener.cli.console import progress_bar, run_async
 
-    counts = bench_view.user_counts(concurrency)
+    counts = bench_options.counts(concurrency)
     with progress_bar(quiet=json_output) as report:
         checks = [run_async(check(users, fresh=fresh, report=report)) for users in counts]
     bench_self_test_view.show(checks, as_json=json_output)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from evener.cli.bench_view import NOTHING
 from evener.cli.console import out, show_json
 from evener.codec import to_data
 from evener.errors import ResultInvalid
 from evener.records.client import ClientCheck
+from evener.report.words import UNKNOWN
 
 
 def show(checks: Sequence[ClientCheck], *, as_json: bool) -> None:
@@ -49,10 +49,10 @@ def _table(checks: Sequence[ClientCheck]) -> Table:
             str(check.users),
             str(check.requests),
             f"{check.added_ttft_ms:.2f}",
-            NOTHING if p95 is None else f"{p95:.2f}",
+            UNKNOWN if p95 is None else f"{p95:.2f}",
             f"{check.added_ttft_most_ms:.2f}",
             f"{check.itl_error_percent:.3f} %",
             f"{check.cpu_share:.0%}",
-            NOTHING if late is None else f"{late:.1f}",
+            UNKNOWN if late is None else f"{late:.1f}",
         )
     return shown

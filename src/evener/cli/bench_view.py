@@ -1,93 +1,102 @@
-"""What `evener bench` reads from its options and shows of a result."""
+"""What `evener bench users` shows of a result, at its end."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.table import Table
 
-from evener.cli.console import out, show_json
+from evener.cli.console import err, out, show_json
 from evener.codec import to_data
-from evener.errors import ConfigurationError, Interrupted, ResultInvalid
-from evener.records.load import Level, Spread, UsersResult
+from evener.errors import HostError, Interrupted, ResultInvalid, RunUnreadable
+from evener.records.load import Level, UsersResult
+from evener.report import level_rows, serving_block
+from evener.report.users_view import levels_table
 
 if TYPE_CHECKING:
     from evener.api.bench_users import Measured
 
-NOTHING = "-"
 
-
-def user_counts(text: str) -> tuple[int, ...]:
-    """ "1,2,4" to counts. Raises ConfigurationError."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ConfigurationError(f"{text!r} are no user counts", hint="e.g. --concurrency 1,2,4") from None
-
-
-def json_object(text: str | None, *, option: str) -> dict[str, Any]:
-    """A JSON object for request bodies, given as an option; empty for None. Raises ConfigurationError."""
-    try:
-        data = json.loads(text) if text else {}
-    except ValueError as error:
-        raise ConfigurationError(f"{option}: {error}") from None
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"{option} is no JSON object", hint="""e.g. '{"reasoning_effort": "none"}'""")
-    if ours := [name for name in ("stream", "messages") if name in data]:
-        raise ConfigurationError(f"{option} decides {ours[0]!r}, which the measurement depends on")
-    return data
-
-
-def show(measured: Measured, *, as_json: bool) -> None:
-    if as_json:
-        where = None if measured.path is None else str(measured.path)
-        show_json(to_data(measured.result) | {"conditions": to_data(measured.conditions), "run": where})
-        return
+def show(measured: Measured, *, form: level_rows.Form | None, as_json: bool) -> None:
+    """The answer in that form; then the exit code 4 of one that is partial or must not be used."""
     result = measured.result
-    out.print(f"[bold]{escape(result.model or 'unnamed model')}[/] at {escape(result.url)}")
-    out.print(table(result))
-    for line in remarks(result):
-        out.print(escape(line), soft_wrap=True)
+    if as_json:
+        show_json(document(measured))
+    elif form is not None:
+        sys.stdout.write(level_rows.written(result, form))
+    else:
+        _show(measured)
+    # A page costs a second of CPU and 60 MB (matplotlib): not for programs, which read what was written.
+    page = None if as_json or form else _page(measured)
     if measured.path is not None:
-        out.print(f"run: {escape(str(measured.path))}", soft_wrap=True)
+        to = err if as_json or form else out
+        to.print(f"run: {escape(str(measured.path))}" + (f"\npage: {escape(page)}" if page else ""), soft_wrap=True)
+    raise_unless_valid(measured)
+
+
+def document(measured: Measured) -> dict[str, object]:
+    """The whole answer with its company, as `--json` writes it."""
+    return {
+        **to_data(measured.result),
+        "conditions": to_data(measured.conditions),
+        "telemetry": to_data(measured.telemetry) if measured.telemetry else None,
+        "drift": to_data(measured.drift) if measured.drift else None,
+        "run": None if measured.path is None else str(measured.path),
+    }
+
+
+def _show(measured: Measured) -> None:
+    result = measured.result
+    out.print(f"[bold]{escape(result.model or 'unnamed model')}[/] at {escape(result.url)}", soft_wrap=True)
+    out.print(levels_table(result.levels, invalid=None if result.validity == "valid" else result.validity))
+    for line in remarks(measured):
+        out.print(escape(line), soft_wrap=True)
+    if (level := serving_block.shown_level(result)) is not None:
+        out.print()
+        out.print(escape(serving_block.serving_block(result, level)), soft_wrap=True)
+    if result.comfortable is not None:
+        out.print(f"[bold]{escape(result.comfortable.sentence)}[/]", soft_wrap=True)
+
+
+def _page(measured: Measured) -> str | None:
+    """The report, also of a partial run; None where there is no folder, or no room for it."""
+    from evener.api import runs
+
+    if measured.path is None:
+        return None
+    try:
+        data = runs.find(str(measured.path))
+        return str(runs.write_page(data, runs.tell(data)))
+    except (HostError, RunUnreadable):
+        return None
 
 
 def raise_unless_valid(measured: Measured) -> None:
     """Exit code 4 for figures that must not be used, after they have been shown."""
-    result = measured.result
-    kept = f"what was measured is kept: {measured.path}" if measured.path else None
+    result, path = measured.result, measured.path
+    again = f"what was measured is kept: {path}; --resume {path.name} goes on" if path else None
     if result.partial == "interrupted":
-        raise Interrupted("interrupted", hint=kept)
+        raise Interrupted("interrupted", hint=again)
     if result.partial is not None:
-        raise ResultInvalid(f"incomplete: {result.partial}", hint=kept)
+        raise ResultInvalid(f"incomplete: {result.partial}", hint=again)
     if result.validity != "valid":
+        kept = f"what was measured is kept: {path}" if path else None
         raise ResultInvalid(f"these figures must not be used: {result.validity}", hint=kept)
 
 
-def table(result: UsersResult) -> Table:
-    """One row per user count. n is the number of completed requests; under a median stands its 95 % interval."""
-    shown = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("users", "ok/err", "TTFT p50 ms", "TTFT p90", "user tok/s", "total tok/s", "ITL ms", "vs 1 user"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    for level in result.levels:
-        shown.add_row(*_cells(level))
-    return shown
-
-
-def remarks(result: UsersResult) -> list[str]:
+def remarks(measured: Measured) -> list[str]:
     """Everything a reader must know beside the table, one line each."""
+    result = measured.result
     lines = [f"{_users(level)}: {note}" for level in result.levels for note in _level_remarks(level)]
-    lines += result.notes
-    n = sum(level.requests.completed for level in result.levels)
-    client = result.client
-    late = "" if client.lag_p95_ms is None else f", its loop {client.lag_p95_ms:g} ms late (p95)"
-    lines.append(
-        f"n={n} answers; prompts {result.prompt_tokens_asked}, answers {result.output_tokens_asked} tokens;"
-        f" under a median its 95 % interval; p90 from n=29, else the greatest value"
-    )
-    lines.append(f"client: {client.cpu_s:.2f} CPU s{late}, {client.retries} requests sent again on a closed connection")
+    lines += [*result.notes, *_mixed(result)]
+    if result.kv_exhausted_from is not None:
+        lines.append(f"the pool of context ran full from {result.kv_exhausted_from} users on")
+    lines += [measured.drift.sentence] if measured.drift else []
+    lines += _energy(measured)
+    lines.append(_company(result))
+    lines.append(_client(result))
     if result.partial:
         lines.append(f"partial: {result.partial}")
     return lines
@@ -97,37 +106,46 @@ def _users(level: Level) -> str:
     return "1 user" if level.users == 1 else f"{level.users} users"
 
 
-def _cells(level: Level) -> tuple[str, ...]:
-    failed = level.requests.errored + level.requests.invalid
+def _level_remarks(level: Level) -> Iterator[str]:
+    if level.requests.by_class:
+        yield "failed: " + ", ".join(f"{count} {name}" for name, count in level.requests.by_class.items())
+    if level.note:
+        yield level.note
+
+
+def _mixed(result: UsersResult) -> Iterator[str]:
+    mixed = result.mixed
+    if mixed is None:
+        return
+    stall, usual = mixed.worst_stall_ms.most, mixed.usual_gap_ms.p50
+    if stall is not None and usual is not None:
+        yield (
+            f"while a prompt of {mixed.prompt_tokens_asked} tokens came in, the worst of {mixed.users} others stood "
+            f"still for {stall:.0f} ms; before, {usual:.0f} ms between tokens (n={len(mixed.arrivals)})"
+        )
+    if mixed.limited_by:
+        yield f"the long prompt is shorter than asked: {mixed.limited_by}"
+
+
+def _energy(measured: Measured) -> Iterator[str]:
+    energy = measured.telemetry.energy if measured.telemetry else None
+    if energy is not None and energy.joules_per_1000_tokens is not None:
+        cost = energy.cost_per_1000_tokens
+        price = f", {cost:.5f} {energy.currency}" if cost is not None else ""
+        yield f"energy: {energy.joules_per_1000_tokens:.1f} J per 1000 tokens{price} ({', '.join(energy.cards)} only)"
+
+
+def _company(result: UsersResult) -> str:
+    n = sum(level.requests.completed for level in result.levels)
     return (
-        str(level.users),
-        f"{level.requests.completed}/{failed}",
-        _median(level.ttft_ms, ".0f"),
-        _tail(level.ttft_ms, ".0f"),
-        _median(level.per_user_tokens_per_s, ".1f"),
-        _number(level.total_tokens_per_s, ".1f"),
-        _number(level.itl_ms.p50, ".1f"),
-        NOTHING if level.degradation is None else f"{level.degradation:.0%}",
+        f"n={n} answers; prompts {result.prompt_tokens_asked}, answers {result.output_tokens_asked} tokens;"
+        f" under a median its 95 % interval; p90 from n=29, p95 from n=59, else the greatest value"
     )
 
 
-def _level_remarks(level: Level) -> list[str]:
-    failed = ", ".join(f"{count} {name}" for name, count in level.requests.by_class.items())
-    return [line for line in (f"failed: {failed}" if failed else "", level.note or "") if line]
-
-
-def _median(spread: Spread, form: str) -> str:
-    if spread.p50 is None:
-        return NOTHING
-    interval = f"\n{spread.interval[0]:{form}}-{spread.interval[1]:{form}}" if spread.interval else ""
-    return f"{spread.p50:{form}}{interval}"
-
-
-def _tail(spread: Spread, form: str) -> str:
-    if spread.p90 is not None:
-        return f"{spread.p90:{form}}"
-    return NOTHING if spread.most is None or spread.n < 2 else f"max {spread.most:{form}}"
-
-
-def _number(value: float | None, form: str) -> str:
-    return NOTHING if value is None else f"{value:{form}}"
+def _client(result: UsersResult) -> str:
+    client = result.client
+    late = "" if client.lag_p95_ms is None else f", its loop {client.lag_p95_ms:g} ms late (p95)"
+    adds = "" if client.added_ttft_ms is None else f", adds {client.added_ttft_ms:.1f} ms to TTFT"
+    again = f"{client.retries} requests sent again on a closed connection"
+    return f"client: {client.cpu_s:.2f} CPU s{late}{adds}, {again}"

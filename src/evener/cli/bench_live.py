@@ -1,0 +1,88 @@
+"""What is seen of `bench users` while it runs: a table that grows level by level; in a log, a line for each."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+
+from evener.cli.console import LINE_EVERY_S, err
+
+if TYPE_CHECKING:
+    from evener.records.events import Progress
+    from evener.records.load import UsersResult
+
+REDRAWS_PER_S = 4
+
+
+class UsersLive(AbstractContextManager["UsersLive"]):
+    """Use as a context manager, and give `report` and `level` to the measurement. Everything goes to standard error."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._live = None if quiet or not err.is_terminal else Live(
+            console=err, refresh_per_second=REDRAWS_PER_S, transient=True, get_renderable=self._shown
+        )  # fmt: skip
+        self._quiet = quiet
+        self._result: UsersResult | None = None
+        self._progress: Progress | None = None
+        self._begun_at = time.monotonic()
+        self._told: dict[str, float] = {}
+
+    def __enter__(self) -> UsersLive:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+
+    def report(self, progress: Progress) -> None:
+        if self._progress is None or self._progress.what != progress.what:
+            self._begun_at = time.monotonic()
+        self._progress = progress
+        now = time.monotonic()
+        if (
+            not self._quiet
+            and self._live is None
+            and now - self._told.get(progress.what, -LINE_EVERY_S) >= LINE_EVERY_S
+        ):
+            self._told[progress.what] = now
+            err.print(f"{escape(progress.what)}{escape(_share(progress))}", soft_wrap=True)
+
+    def level(self, result: UsersResult) -> None:
+        """What there is after one more level."""
+        self._result = result
+        if self._quiet or self._live is not None or not result.levels:
+            return
+        from evener.report.words import count, number
+
+        last = result.levels[-1]
+        failed = last.requests.errored + last.requests.invalid
+        err.print(
+            f"{count(last.users, 'user')}: {number(last.total_tokens_per_s)} tok/s together, "
+            f"{number(last.per_user_tokens_per_s.p50)} each, TTFT {number(last.ttft_ms.p50)} ms, {failed} failed",
+            soft_wrap=True,
+        )
+
+    def _shown(self) -> RenderableType:
+        from evener.report.users_view import levels_table
+
+        parts: list[RenderableType] = []
+        if self._result is not None and self._result.levels:
+            parts.append(levels_table(self._result.levels, invalid=None))
+        if self._progress is not None:
+            seconds = time.monotonic() - self._begun_at
+            parts.append(Text(f"{self._progress.what}{_share(self._progress)}, for {seconds:.0f} s", style="cyan"))
+        return Group(*parts)
+
+
+def _share(progress: Progress) -> str:
+    done = f": {progress.done:.0f} of {progress.of:.0f}" if progress.of else ""
+    return done + (f", {progress.detail}" if progress.detail else "")
