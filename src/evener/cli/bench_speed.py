@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Literal
 
 import typer
 
 from evener.cli import bench_options as options
 from evener.cli.bench_options import KEPT, LOAD, ApiKey, ApiKeyEnv, BenchJson, ExtraBody, Model, Save, Seed, Timeout
-from evener.errors import ConfigurationError
 
 
 def speed(
@@ -71,18 +69,9 @@ def speed(
         extra=options.json_object(extra_body, option="--extra-body"),
     )
     if with_llama_bench and not yes:
-        _agreed(api.require_ours(url).name)
+        view.agreed(api.require_ours(url).name, option="--with-llama-bench")
     with progress_bar(quiet=as_json) as report:
         measured = run_async(
             api.speed(url, sizes, llama_bench=with_llama_bench, api_key_env=api_key_env, save=save, report=report)
         )
     view.show(measured, form="whole" if as_json else output)
-
-
-def _agreed(name: str) -> None:
-    """Ask whether `name` may be stopped for a while. Raises ConfigurationError where nobody can be asked."""
-    if not sys.stdin.isatty():
-        raise ConfigurationError(
-            f"--with-llama-bench takes {name} away from its users for a while", hint="--yes agrees to that"
-        )
-    typer.confirm(f"{name} will not answer while llama-bench runs. Go on?", abort=True, err=True)

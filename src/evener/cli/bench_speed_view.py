@@ -8,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -16,6 +17,8 @@ from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evener.api.bench_speed import Measured
     from evener.records.speed_rows import Repeated, SpeedResult, SpeedRow
 
@@ -53,12 +56,24 @@ def show(measured: Measured, *, form: str | None) -> None:
             out.print(escape(line), soft_wrap=True)
         if path is not None:
             out.print(f"run: {escape(str(path))}", soft_wrap=True)
+    raise_unless_valid(result.partial, result.validity, path)
+
+
+def raise_unless_valid(partial: str | None, validity: str, path: Path | None) -> None:
+    """Exit code 4 for figures that are not all, or must not be used, after they have been shown."""
     kept = f"what was measured is kept: {path}" if path else None
-    if result.partial:
-        kind = Interrupted if result.partial == "interrupted" else ResultInvalid
-        raise kind(f"incomplete: {result.partial}", hint=kept)
-    if result.validity != "valid":
-        raise ResultInvalid(f"these figures must not be used: {result.validity}", hint=kept)
+    if partial:
+        kind = Interrupted if partial == "interrupted" else ResultInvalid
+        raise kind(f"incomplete: {partial}", hint=kept)
+    if validity != "valid":
+        raise ResultInvalid(f"these figures must not be used: {validity}", hint=kept)
+
+
+def agreed(name: str, *, option: str) -> None:
+    """Ask whether `name` may be stopped for a while. Raises ConfigurationError where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise ConfigurationError(f"{option} takes {name} away from its users for a while", hint="--yes agrees to that")
+    typer.confirm(f"{name} will not answer for a while, and then comes back. Go on?", abort=True, err=True)
 
 
 def table(result: SpeedResult) -> Table:
@@ -70,7 +85,7 @@ def table(result: SpeedResult) -> Table:
         shown.add_column(name, justify="right", no_wrap=True)
     for row in result.rows:
         views = [spread(view) for view in _views(row)[: 3 if result.llama_bench_argv else 2]]
-        shown.add_row(escape(row.test), *views, spread(row.ttft_ms), str(row.client.n))
+        shown.add_row(escape(row.test), *views, spread(row.ttft_ms, ".1f"), str(row.client.n))
     return shown
 
 
@@ -89,11 +104,11 @@ def remarks(result: SpeedResult) -> list[str]:
     return lines
 
 
-def spread(figure: Repeated | None) -> str:
+def spread(figure: Repeated | None, form: str = ".2f") -> str:
     """ "132.19 ± 0.55"; without a deviation where one value has none."""
     if figure is None or figure.mean is None:
         return NOTHING
-    return f"{figure.mean:.2f}" + (f" ± {figure.sd:.2f}" if figure.sd is not None else "")
+    return f"{figure.mean:{form}}" + (f" ± {figure.sd:{form}}" if figure.sd is not None else "")
 
 
 def written(result: SpeedResult, form: str) -> str:
