@@ -15,13 +15,12 @@ from evener.dialects.http1 import Exchange
 from evener.dialects.sse import Event, SseParser
 from evener.records.load import FailureClass, Request
 
-ANSWER_FIELDS = ("content", "tool_calls", "function_call", "refusal")
-REASONING_FIELDS = ("reasoning_content", "reasoning")
 # What servers call a prompt that is longer than one sequence may be, and a pool that ran full under several.
 CONTEXT_WORDS = ("exceed_context_size_error", "context_length_exceeded", "exceeds the available context size",
                  "maximum context length")  # fmt: skip
 KV_WORDS = ("context size has been exceeded", "kv cache", "kv_cache")
 BAD_FINISHES = ("error", "abort")  # SGLang and vLLM end what they gave up like that
+_JSON = json.JSONDecoder()
 MOST_TOKENS = 1 << 40  # no server has counted so far: a greater number is none
 
 
@@ -108,8 +107,10 @@ class Reading:
             self._done = True
             return
         try:
-            chunk = json.loads(text) if text else {}
+            chunk, end = _JSON.raw_decode(text) if text else ({}, 0)
         except (ValueError, RecursionError):
+            chunk, end = None, -1
+        if end != len(text):
             self._error = f"unreadable event: {_one_line(text)}"  # it may be an error in words: never a success
             return
         if isinstance(chunk, dict) and not (event.type == "error" or _is_error(chunk)):
@@ -118,14 +119,11 @@ class Reading:
             self._error = error_text(chunk) or _one_line(f"an error without words: {text}")
 
     def _chunk(self, at_ns: int, chunk: dict[str, Any]) -> None:
-        usage, timings = _part(chunk, "usage"), _part(chunk, "timings")
-        self._usage = usage or self._usage
-        self._timings = timings or self._timings
         choices = [c for c in _items(chunk, "choices") if isinstance(c, dict)]
         finish = self._finishes(choices)
-        grown = self._growth(_count(usage, "completion_tokens"), _count(timings, "predicted_n"), bool(choices), finish)
-        answer = any(_answers(choice) for choice in choices)
-        reasons = not answer and any(_reasons(choice) for choice in choices)
+        grown = self._growth(chunk, bool(choices), finish)
+        answer = any(map(_answers, choices))
+        reasons = not answer and any(map(_reasons, choices))
         if answer or reasons or grown:
             self._marks.append(_Mark(at_ns, answer, grown))
             self._reasoning += reasons
@@ -143,12 +141,16 @@ class Reading:
                 self._unfinished.add(number)
         return found
 
-    def _growth(self, used: int | None, predicted: int | None, carries: bool, finish: str | None) -> int | None:
+    def _growth(self, chunk: dict[str, Any], carries: bool, finish: str | None) -> int | None:
         """Tokens the server's count rose by with this chunk; None when the chunk says nothing about itself.
 
         A chunk without choices is the bill and no token. A count first seen beside the finish reason is the total.
         """
-        count = used if used is not None else predicted
+        usage, timings = _part(chunk, "usage"), _part(chunk, "timings")
+        self._usage = usage or self._usage
+        self._timings = timings or self._timings
+        used = _count(usage, "completion_tokens")
+        count = used if used is not None else _count(timings, "predicted_n")
         if count is None:
             return None
         before, self._count = self._count, count
@@ -276,12 +278,18 @@ def _even(marks: list[_Mark], tokens: int, first: int | None) -> list[float]:
 
 def _answers(choice: dict[str, Any]) -> bool:
     delta = _part(choice, "delta")
-    return bool(choice.get("text")) or any(delta.get(field) for field in ANSWER_FIELDS)
+    return bool(
+        delta.get("content")
+        or choice.get("text")
+        or delta.get("tool_calls")
+        or delta.get("function_call")
+        or delta.get("refusal")
+    )
 
 
 def _reasons(choice: dict[str, Any]) -> bool:
     delta = _part(choice, "delta")
-    return any(delta.get(field) for field in REASONING_FIELDS)
+    return bool(delta.get("reasoning_content") or delta.get("reasoning"))
 
 
 def _is_error(chunk: dict[str, Any]) -> bool:
