@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evener.dialects.http1 import Ending, Exchange, ResponseReader
-from evener.dialects.openai_stream import http_failure, read
+from evener.dialects.openai_stream import Reading, http_failure, read
 from evener.records.load import Request
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "sse"
@@ -224,6 +224,7 @@ def test_fewer_tokens_than_chunks_are_noted() -> None:
         ([(5, token()), (6, 'data: "boom"\n\n'), (7, END), (7, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, "event: error\ndata: boom\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, "event: error\ndata:\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
+        ([(5, token()), (6, "event: error\ndata: null\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, chunk({}, finish="abort")), (6, DONE)], "server_error_in_stream"),
         ([(5, token())], "connection_cut"),
         ([(5, token()), (6, '{"object": "list"}\n')], "connection_cut"),
@@ -303,6 +304,10 @@ def test_what_is_only_null_is_nothing() -> None:
 
 def test_a_stream_that_is_done_without_a_finish_reason_is_noted() -> None:
     assert request((5, token()), (7, DONE)).notes == ("no finish reason",)
+
+
+def test_what_comes_behind_a_finish_reason_takes_nothing_back() -> None:
+    assert request((5, token()), (6, END), (7, chunk({}, **usage(1))), ending="cut").failure is None
 
 
 def test_of_several_choices_all_must_finish() -> None:
@@ -386,34 +391,40 @@ def over_the_wire(*reads: bytes) -> Request:
     return read(exchange, id=1, users=1, user=0, started_ns=0)
 
 
-def told_after(raw: bytes, body: bytes) -> int:
-    """How many bytes of the body must have come for a success: up to the finish reason's own event."""
+def told_after(body: bytes) -> int:
+    """How many bytes of the body must have come for a success: up to the end of the finish reason's own event."""
     at = body.find(b'"finish_reason":"')
-    return len(raw) + 1 if at < 0 else body.index(b"\n\n", at) + 2
+    return len(body) + 1 if at < 0 else body.index(b"\n\n", at) + 2
 
 
-@pytest.mark.parametrize("how", ["chunked", "length", "close"])
+@pytest.mark.parametrize("how", ["length", "close"])
+def test_a_body_of_a_length_and_one_until_the_close_end_at_any_byte_too(how: str) -> None:
+    body = (CAPTURES / "short.http").read_bytes()
+    raw = framed(body, how)
+    head = len(raw) - len(body)
+    for at in range(head, len(raw) + 1):
+        assert (over_the_wire(raw[:at]).failure is None) == (at - head >= told_after(body)), at
+
+
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["status"] == 200])
-def test_a_connection_that_ends_at_any_byte_is_classified_and_never_a_success_before_its_finish(
-    name: str, how: str
-) -> None:
-    body = (CAPTURES / f"{name}.http").read_bytes()
-    raw, whole = framed(body, how), CASES[name]["expected"]
-    for at in range(0, len(raw) + 1, 1 if how == "chunked" else 7):
-        got = over_the_wire(raw[:at])
-        seen = len(b"".join(piece for _, piece in _body_of(raw[:at])))
+def test_a_connection_that_ends_at_any_byte_is_classified_and_never_a_success_before_its_finish(name: str) -> None:
+    body, whole = (CAPTURES / f"{name}.http").read_bytes(), CASES[name]["expected"]
+    reader, reading, told = ResponseReader(), Reading(), told_after(body)
+    for at, byte in enumerate(framed(body, "chunked"), start=1):
+        known = len(reader.pieces)
+        reader.feed(at, bytes([byte]))
+        for piece in reader.pieces[known:]:
+            reading.feed(*piece)
+        exchange = Exchange(
+            ending="complete" if reader.complete else "cut", sent_ns=0, end_ns=at, status=reader.status,
+            headers=reader.headers, pieces=reader.pieces,
+        )  # fmt: skip
+        got = reading.request(exchange, id=1, users=1, user=0, started_ns=0).failure
         if whole["ok"]:
-            assert (got.failure is None) == (seen >= told_after(raw, body)), at
-            assert got.failure in (None, "connection_cut", "no_token"), at
+            assert got == (None if len(reader.pieces) >= told else "connection_cut"), at
         else:
-            assert got.failure in ("connection_cut", "no_token", whole["error_class"]), at
-    assert over_the_wire(raw).failure == whole.get("error_class")
-
-
-def _body_of(raw: bytes) -> list[tuple[int, bytes]]:
-    reader = ResponseReader()
-    reader.feed(0, raw)
-    return reader.pieces
+            assert got in ("connection_cut", whole["error_class"]), at
+    assert got == whole.get("error_class")
 
 
 @given(

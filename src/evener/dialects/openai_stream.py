@@ -43,7 +43,7 @@ class Reading:
         self._events = 0
         self._done = False
         self._finish: str | None = None
-        self._unfinished: set[int] = set()  # choices that were begun and have no finish reason
+        self._ended: dict[int, bool] = {}  # of each choice that was begun, whether its finish reason has come
         self._error: str | None = None
         self._count: int | None = None  # the server's latest count of generated tokens
         self._usage: dict[str, Any] = {}
@@ -115,7 +115,7 @@ class Reading:
             return
         if isinstance(chunk, dict) and not (event.type == "error" or _is_error(chunk)):
             self._chunk(at_ns, chunk)
-        elif chunk is not None:
+        elif chunk is not None or event.type == "error":
             self._error = error_text(chunk) or _one_line(f"an error without words: {text}")
 
     def _chunk(self, at_ns: int, chunk: dict[str, Any]) -> None:
@@ -130,15 +130,13 @@ class Reading:
         self._finish = finish or self._finish
 
     def _finishes(self, choices: list[dict[str, Any]]) -> str | None:
-        """The finish reason in this chunk, if any; which choices go on is kept."""
+        """The finish reason in this chunk, if any; which choices have ended is kept."""
         found = None
         for choice in choices:
-            number = _count(choice, "index") or 0
-            if reason := choice.get("finish_reason"):
+            number, reason = _count(choice, "index") or 0, choice.get("finish_reason")
+            if reason:
                 found = found or _one_line(str(reason))
-                self._unfinished.discard(number)
-            else:
-                self._unfinished.add(number)
+            self._ended[number] = bool(reason) or self._ended.get(number, False)
         return found
 
     def _growth(self, chunk: dict[str, Any], carries: bool, finish: str | None) -> int | None:
@@ -182,7 +180,7 @@ class Reading:
             return "client_invalid", f"the answer is compressed ({coding}), which was not asked for"
         if exchange.ending == "complete" and not self._events:
             return _unstreamed(exchange)
-        if not (self._done or (self._finish and not self._unfinished)):
+        if not (self._done or (self._finish and all(self._ended.values()))):
             return self._cut(exchange)
         if self._finish in BAD_FINISHES:
             return "server_error_in_stream", f"finish reason: {self._finish}"
