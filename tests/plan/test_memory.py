@@ -202,13 +202,6 @@ def test_mtp_blocks_are_loaded_to_draft_with_them():
     assert memory.held_bytes(model, drafts=3) == (100, 100, 100, 100, 50)
 
 
-def test_a_draft_model_brings_its_weights_caches_and_buffer():
-    draft = weights(blocks=2, block_bytes=100 * MIB, head_bytes=50 * MIB)
-    workload = Workload(context=1024)
-    compute = memory.compute_bytes(draft, workload, devices=1, position=0)
-    assert memory.draft_bytes(draft, workload) == 250 * MIB + 2 * 1024 * 256 + compute
-
-
 def test_mtp_blocks_keep_their_slots_and_are_not_loaded():
     model = weights(blocks=4, block_bytes=100, head_bytes=50, mtp_layers=1)
     assert memory.held_bytes(model) == (100, 100, 100, 0, 50)

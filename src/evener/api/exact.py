@@ -17,7 +17,7 @@ from evener.edges.stand_in import StandIns
 from evener.errors import EngineError, HostError
 from evener.models.parts import Opened
 from evener.models.sparse import write_sparse
-from evener.plan import dry_run
+from evener.plan import dry_run, dry_run_beside
 from evener.plan.dry_run import Asking
 from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload
@@ -56,6 +56,18 @@ async def asking(found: str, opened: Opened, weights: Weights, workload: Workloa
         )
 
 
+async def with_projector(weights: Weights, ask: Asking) -> Weights:
+    """The weights with what the engine says of their projector; the estimate stands where it says nothing."""
+    projector, server = weights.projector, Path(ask.program).with_name(flags.SERVER)
+    if projector is None or not await asyncio.to_thread(lambda: server.is_file() and Path(projector.path).is_file()):
+        return weights
+    try:
+        seeing = await dry_run_beside.measured_projector(projector, ask, server=str(server))
+    except (EngineError, HostError) as error:
+        return replace(weights, estimate="; ".join(filter(None, (weights.estimate, error.message))))
+    return replace(weights, projector=seeing)
+
+
 async def with_caches(weights: Weights, workload: Workload, ask: Asking) -> Weights:
     """The weights with their caches measured, where these have no closed form."""
     if weights.attention is not None:
@@ -64,9 +76,16 @@ async def with_caches(weights: Weights, workload: Workload, ask: Asking) -> Weig
 
 
 async def confirmed(
-    plan: Plan, weights: Weights, ask: Asking, *, scan: Scan, judge: Judge, every: bool = False
+    plan: Plan,
+    weights: Weights,
+    ask: Asking,
+    *,
+    scan: Scan,
+    judge: Judge,
+    every: bool = False,
+    draft: Asking | None = None,
 ) -> Plan:
-    """The plan with the engine's figures for the chosen candidate, or for `every` one.
+    """The plan with the engine's figures for the chosen candidate, or for `every` one; `draft` asks of a draft model.
 
     The verdict is given anew with them; when it falls on another candidate, that one is confirmed too. Where the
     engine's dry run fails the estimate stands, and the verdict's reasons say so. Raises EngineError for `every`.
@@ -77,7 +96,10 @@ async def confirmed(
     while plan.verdict.choice not in done:
         asked = {c.name for c in plan.candidates if every or c.name == plan.verdict.choice} - done
         done |= {*asked, plan.verdict.choice}
-        confirming = (_confirmed(c, weights, plan.workload, ask, kinds, room, c.name in asked) for c in plan.candidates)
+        confirming = (
+            _confirmed(c, weights, plan.workload, ask, kinds, room, draft) if c.name in asked else _as_it_is(c)
+            for c in plan.candidates
+        )
         try:
             candidates = tuple(await together(confirming))
         except (EngineError, HostError) as error:
@@ -89,6 +111,10 @@ async def confirmed(
     return plan
 
 
+async def _as_it_is(candidate: Candidate) -> Candidate:
+    return candidate
+
+
 async def _confirmed(
     candidate: Candidate,
     weights: Weights,
@@ -96,9 +122,10 @@ async def _confirmed(
     ask: Asking,
     kinds: Mapping[str, str],
     room: asyncio.Semaphore,
-    asked: bool,
+    draft: Asking | None,
 ) -> Candidate:
-    if not asked:
-        return candidate
     async with room:
-        return await dry_run.confirm(candidate, weights, workload, ask, kinds=kinds)
+        done = await dry_run.confirm(candidate, weights, workload, ask, kinds=kinds)
+        if draft is None or weights.draft is None:
+            return done
+        return await dry_run_beside.with_draft(done, weights.draft, workload, draft, kinds=kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from evener.models.demo import fetch_demo
 from evener.models.fetch import fetch_url, part_urls
 from evener.models.hub import fetch_hub, find_hub
 from evener.models.parts import Opened, all_parts, open_model
+from evener.models.projector import projector_of
 from evener.models.push import Pushed, Way
 from evener.models.remote import open_remote
 from evener.models.shelf import Held
@@ -31,10 +32,11 @@ from evener.models.skeletons import CatalogueEntry
 from evener.models.stores import Stored
 from evener.ports import Report, Shell
 from evener.records.rig import Host
-from evener.records.weights import Weights
+from evener.records.weights import Projector, Weights
 from evener.state import models_folder
 
 HERE = "this machine"
+MOST_TOKENS_APART = 128  # SPEC_VOCAB_MAX_SIZE_DIFFERENCE: the engine refuses a draft model further off
 
 
 async def fetch(what: str, *, sha256: str | None = None, report: Report) -> str:
@@ -77,6 +79,35 @@ async def weights(name: str) -> Weights:
     """The facts of a model, by any name that `opened` takes. Raises ModelMissing, FetchFailed, BadHeader."""
     found = await opened(name)
     return await asyncio.to_thread(found.weights)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What stands beside a model, opened: the projector that it sees with, the model that drafts for it."""
+
+    projector: Projector | None = None
+    draft: Opened | None = None
+
+    def of(self, weights: Weights) -> Weights:
+        """The model with both. Raises ConfigurationError for a draft model that speaks other tokens."""
+        if self.draft is None:
+            return replace(weights, projector=self.projector)
+        draft = self.draft.weights()
+        if abs(draft.vocabulary - weights.vocabulary) > MOST_TOKENS_APART:
+            raise ConfigurationError(
+                f"--draft {draft.name}: {draft.vocabulary} tokens, and {weights.name} has {weights.vocabulary}",
+                hint="a draft model of the same family has the same vocabulary",
+            )
+        return replace(weights, projector=self.projector, draft=draft)
+
+
+async def beside(mmproj: str | None, draft: str | None) -> Beside:
+    """Open both, by any name that `opened` takes. Raises ModelMissing, FetchFailed, BadHeader."""
+    found = None if mmproj is None else await opened(mmproj)
+    return Beside(
+        projector=projector_of(found.paths[0], found.headers[0]) if found else None,
+        draft=None if draft is None else await opened(draft),
+    )
 
 
 async def opened(name: str) -> Opened:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from evener.api import exact, models
+from evener.api.models import Beside
 from evener.api.rig import Rig
 from evener.errors import DoesNotFit, HostError, ModelMissing, NameUnknown
 from evener.plan.candidates import Question, judged, make_plan
 from evener.plan.commands import Tools
+from evener.plan.memory import drafting
 from evener.plan.stated import ram_speeds
 from evener.plan.verdict import best_alone
 from evener.plan.what_if import World
@@ -18,6 +21,8 @@ from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload
 from evener.records.weights import Weights
 from evener.together import together
+
+NOTHING_BESIDE = Beside()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +68,17 @@ async def plan(
     every: bool = False,
     change: Change | None = None,
     one_server: bool = False,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Planned:
     """Look at the rig now and plan `model` (a path, "demo", a URL, or a name of `models list` or the catalogue).
 
     With an engine on this machine its own dry run confirms the candidate that is chosen, or `every` one.
     `change` is what would be different; a plan with one is not for bringing up. `one_server` takes no layout that
-    needs several servers, and raises ConfigurationError where one is asked for.
+    needs several servers, and raises ConfigurationError where one is asked for. `beside` is what stands beside the
+    model.
     """
     opened, scan = await asyncio.gather(models.opened(model), rig.scan())
-    weights = await asyncio.to_thread(opened.weights)
+    weights = beside.of(await asyncio.to_thread(opened.weights))
     tools = await tools_of(rig, scan, model)
     world = World(rig=rig.record, scan=scan)
     world = change(world) if change else world
@@ -84,14 +91,19 @@ async def plan(
     if found is None:
         made = await asyncio.to_thread(_made, asked(weights), layout)
         return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
-    async with exact.asking(found, opened, weights, workload) as ask:
-        weights = await exact.with_caches(weights, workload, ask)
+    async with AsyncExitStack() as files:
+        ask = await files.enter_async_context(exact.asking(found, opened, weights, workload))
+        draft = None
+        if beside.draft is not None and weights.draft is not None:
+            asked_of = exact.asking(found, beside.draft, weights.draft, drafting(workload))
+            draft = await files.enter_async_context(asked_of)
+        weights = await exact.with_caches(await exact.with_projector(weights, ask), workload, ask)
         made = await asyncio.to_thread(_made, asked(weights), layout)
 
         def judge(candidates: Sequence[Candidate]) -> Verdict:
             return judged(asked(weights), candidates, layout=layout)
 
-        made = await exact.confirmed(made, weights, ask, scan=world.scan, judge=judge, every=every)
+        made = await exact.confirmed(made, weights, ask, scan=world.scan, judge=judge, every=every, draft=draft)
     return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
 
 

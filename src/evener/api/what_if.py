@@ -94,7 +94,8 @@ async def plan(
         worlds.append(asked.changed(world))
         return worlds[-1]
 
-    planned = await plans.plan(rig, named, workload, layout=asked.layout, every=every, change=change)
+    beside = await models.beside(asked.mmproj, asked.draft)
+    planned = await plans.plan(rig, named, workload, layout=asked.layout, every=every, change=change, beside=beside)
     made = planned.plan
     costs = _costs(made, rig, _prices(rig, prices), seats)
     said = notes.about(made, worlds[-1].rig, planned.scan)
@@ -128,13 +129,15 @@ async def sweep(
         axes = {**axes, "quant": await _quantisations(model)}
     wanted = [(changes, what_if.varied(asked, changes)) for changes in what_if.combinations_of(axes)]
     study = await _study(rig, prices)
-    known = {name: await models.weights(name) for name in dict.fromkeys(_named(model, one.quant) for _, one in wanted)}
+    beside = await models.beside(asked.mmproj, asked.draft)
+    names = dict.fromkeys(_named(model, one.quant) for _, one in wanted)
+    known = {name: beside.of(await models.weights(name)) for name in names}
     points = []
     for changes, one in wanted:
         name = _named(model, one.quant)
         if exact:
             workload, seats = one.workload()
-            planned = await plans.plan(rig, name, workload, layout=one.layout, change=one.changed)
+            planned = await plans.plan(rig, name, workload, layout=one.layout, change=one.changed, beside=beside)
             points.append(study.in_short(planned.plan, planned.scan, planned.weights, one, changes, seats))
         else:
             points.append(study.point(known[name], one, changes))
@@ -151,6 +154,8 @@ async def sweep(
 
 async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatIf:
     """Which models of the catalogue fit, each in one quantisation, ordered by place and speed."""
+    if asked.mmproj or asked.draft:
+        raise ConfigurationError("--mmproj and --draft belong to a model: which?", hint="name it first")
     study = await _study(rig, prices)
     wanted = [asked.quant.upper()] if asked.quant not in (None, ANY) else list(QUANTS)
     entries = await models.catalogue()

@@ -19,7 +19,25 @@ Context = Annotated[int, typer.Option(min=256, help="Tokens per user.")]
 Kv = Annotated[str, typer.Option(help="Cache type: f16, q8_0, ...; q8_0/q4_0 for K and V apart.")]
 Unified = Annotated[bool, typer.Option("--unified", help="One pool of context for all users.")]
 Drafts = Annotated[
-    int, typer.Option(min=0, max=16, help="Tokens that the model's own MTP blocks propose at a time; 0: none do.")
+    int,
+    typer.Option(
+        min=0,
+        max=16,
+        help="Tokens that the model's own MTP blocks, or --draft, propose at a time; 0: none, or 3 by --draft.",
+    ),
+]
+
+Mmproj = Annotated[
+    str | None,
+    typer.Option("--mmproj", metavar="FILE", help="The projector (mmproj) that the model sees or hears with."),
+]
+Draft = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        metavar="MODEL",
+        help="A smaller model that drafts for it, whole on a card of the head; see --drafts.",
+    ),
 ]
 
 Aim = Annotated[

@@ -12,6 +12,7 @@ from evener.cli.options import (
     Add,
     Aim,
     Cable,
+    Draft,
     Drafts,
     Grid,
     Instead,
@@ -21,6 +22,7 @@ from evener.cli.options import (
     Layout,
     MaybeContext,
     MaybeUsers,
+    Mmproj,
     People,
     Price,
     Profile,
@@ -51,6 +53,8 @@ def plan(
     kv: Kv = "f16",
     unified: Unified = False,
     drafts: Drafts = 0,
+    mmproj: Mmproj = None,
+    draft: Draft = None,
     aim: Aim = None,
     people: People = None,
     profile: Profile = None,
@@ -103,7 +107,7 @@ def plan(
         "link": link, "without": tuple(without or ()), "add": tuple(add or ()), "instead": instead,
     }  # fmt: skip
     asked, world = (
-        Asked(**given, kv=kv, unified=unified, drafts=drafts, aim=aim),
+        Asked(**given, kv=kv, unified=unified, drafts=drafts, mmproj=mmproj, draft=draft, aim=aim),
         what_if.opened_rig(rig, kwh_price=kwh_price),
     )
     if fresh:

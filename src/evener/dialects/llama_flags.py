@@ -19,6 +19,8 @@ ENGINE_ENVIRONMENT: Mapping[str, str] = {"XDG_CONFIG_HOME": "/nonexistent/evener
 # nvidia-smi counts by PCI bus id, CUDA by speed unless told otherwise.
 CUDA_ENVIRONMENT: Mapping[str, str] = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
+NO_MODEL = "/nonexistent/evener.gguf"
+
 # Any tensor override, also one that no tensor's name matches, switches pipeline copies off.
 NO_COPIES = ("-ot", "no-pipeline-copies=CPU")
 
@@ -69,6 +71,40 @@ class Offload:
 EVERYTHING = Offload()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Files that a server loads beside the model, each whole on `device` as the head names it; None: on its CPU."""
+
+    projector: str | None = None
+    draft: str | None = None
+    device: str | None = None
+
+    def argv(self, *, drafts: int) -> tuple[str, ...]:
+        """`drafts` tokens are drafted at a time: by the draft model, else by the model's own MTP blocks."""
+        return (*self._projector(), *self._draft(), *self._drafting(drafts))
+
+    def _projector(self) -> tuple[str, ...]:
+        """Without a word, the engine would take one that it finds."""
+        if self.projector is None:
+            return ("--no-mmproj",)
+        where = ("--mmproj-device", self.device) if self.device else ("--no-mmproj-offload",)
+        return ("--mmproj", self.projector, *where)
+
+    def _draft(self) -> tuple[str, ...]:
+        """Without a device of its own a draft model is split over all of the model's, also over the cable."""
+        if self.draft is None:
+            return ()
+        return ("-md", self.draft, "-devd", self.device or "none", "-ngld", "999" if self.device else "0")
+
+    def _drafting(self, drafts: int) -> tuple[str, ...]:
+        if not drafts:
+            return ()
+        return ("--spec-type", "draft-simple" if self.draft else "draft-mtp", "--spec-draft-n-max", str(drafts))
+
+
+ALONE = Beside()
+
+
 def server_argv(
     binary: str,
     model: str,
@@ -80,6 +116,7 @@ def server_argv(
     threads: int | None,
     listen: tuple[str, int],
     offload: Offload = EVERYTHING,
+    beside: Beside = ALONE,
 ) -> tuple[str, ...]:
     """llama-server's argv. No `devices` means the head's own CPU alone.
 
@@ -97,9 +134,8 @@ def server_argv(
         "-np", str(workload.users),
         *(("-kvu",) if workload.unified else ()),
         "-ctk", workload.kv_type_k, "-ctv", workload.kv_type_v, "-fa", "on",
-        *(("--spec-type", "draft-mtp", "--spec-draft-n-max", str(workload.drafts)) if workload.drafts else ()),
         *(("-t", str(threads)) if threads else ()),
-        "--cache-ram", "0", "--no-mmproj",
+        "--cache-ram", "0", *beside.argv(drafts=workload.drafts),
         "--host", listen[0], "--port", str(listen[1]),
         "--metrics", "--log-jsonl", "-lv", "5",
     )  # fmt: skip
@@ -151,6 +187,18 @@ def dry_run_argv(
         "-c", str(workload.context if workload.unified else workload.context * workload.users),
         "-np", "1" if workload.unified else str(workload.users),
         "-ctk", workload.kv_type_k, "-ctv", workload.kv_type_v, "-fa", "on", "--no-repack",
+    )  # fmt: skip
+
+
+def projector_argv(binary: str, projector: str, *, endpoint: str, device: str) -> tuple[str, ...]:
+    """llama-server's argv for a model that is not there: before it misses that, it says what the projector takes.
+
+    It says so only where it may fit the model to what is left; on a free port of loopback, which nobody asks.
+    """
+    return (
+        binary,
+        "-m", NO_MODEL, "--rpc", endpoint, "--mmproj", projector, "--mmproj-device", device, "-fa", "on",
+        "-fit", "on", "--host", "127.0.0.1", "--port", "0", "-lv", "5",
     )  # fmt: skip
 
 

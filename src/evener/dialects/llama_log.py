@@ -16,6 +16,7 @@ from evener.records.deployment import Buffer, BufferKind, Loaded, UsedDevice
 MIB = 1 << 20
 MOST_UNACCOUNTED_MIB = 1 << 24  # 16 TiB: beyond it, an unsigned subtraction went below zero
 
+_PROJECTOR = re.compile(r"\[mtmd\] adding ([\d.]+) MiB to fit_params_target for device (\S+)")
 _USING = re.compile(r"using device (\S+) \((.*)\) \(([^()]*)\) - (\d+) MiB free")
 _LAYER = re.compile(r"load_tensors: layer\s+(\d+) assigned to device (\S+?),")
 _BUFFER = re.compile(r":\s+(\S.*?)\s+(model|KV|RS|compute|output) buffer size =\s*([\d.]+) MiB")
@@ -146,6 +147,12 @@ def read_fit(stdout: str) -> dict[str, tuple[int, int, int]]:
         if len(parts) == 4 and all(p.isdigit() for p in parts[1:]):
             rows[parts[0]] = (int(parts[1]), int(parts[2]), int(parts[3]))
     return rows
+
+
+def read_projector(lines: Iterable[str]) -> dict[str, int]:
+    """What llama-server -lv 5 says that a projector takes on each device: device -> bytes."""
+    found = (_PROJECTOR.search(line) for line in lines)
+    return {one[2]: round(float(one[1]) * (1 << 20)) for one in found if one}
 
 
 def failure_of(texts: Iterable[str]) -> str | None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from evener.plan import copies, ram, reach
+from evener.plan import copies, memory, ram, reach
 from evener.plan.commands import bench_command, commands
-from evener.plan.placing import Chain, Placed, context_held, needed, placed, shortage, stages
+from evener.plan.placing import Chain, Placed, besides, context_held, needed, placed, shortage, stages
 from evener.plan.question import Question
 from evener.plan.routes import route
 from evener.plan.runs import Load
-from evener.plan.seats import Used, names_at_head, speed_of
+from evener.plan.seats import Seat, Used, names_at_head, speed_of
 from evener.plan.speed import predict
 from evener.plan.speed_stage import Stage
 from evener.plan.words import gib
 from evener.records.card import Card, Scan
 from evener.records.plan import Candidate, CandidateKind, DevicePlan, Predicted
+from evener.records.rig import Host
 
 
 def built(name: str, kind: CandidateKind, chain: Chain, load: Load, question: Question) -> Candidate:
@@ -30,7 +31,8 @@ def built(name: str, kind: CandidateKind, chain: Chain, load: Load, question: Qu
 
 def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, question: Question) -> Candidate:
     """The candidate of a cut that somebody has chosen."""
-    over = [(needed(done.load, seat, a, b) - seat.room_bytes, seat) for seat, a, b in done.runs()]
+    most_free = replace(done.load, spare=0.0)
+    over = [(needed(done.load, seat, a, b) - most_free.room_bytes(seat), seat) for seat, a, b in done.runs()]
     most, worst = max(over, key=lambda pair: pair[0])
     if most > 0:
         why = f"{worst.name} ({worst.card.name}) would be {gib(most)} over"
@@ -51,7 +53,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         used, done.load.weights, done.load.workload, head=host, serve=question.rig.serve, tools=question.tools,
         routes={one.name: route(host, one, question.rig, question.scan) for one in question.rig.hosts},
         experts_in_ram=done.load.experts_in_ram, begin=done.load.begin, copies=done.load.copies,
-        is_first=host == question.rig.head,
+        is_first=host == question.rig.head, beside_on=done.load.beside_on,
     )  # fmt: skip
     return Candidate(
         name=name, kind=kind, hosts=hosts, fits=True, short_bytes=0, devices=devices, host_bytes=host_bytes,
@@ -59,7 +61,10 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         predicted=predicted_of(chain, done, question), bench=(bench_command(written.server, done.load.workload),),
         marginal=not done.load.spare,
         longest_context=context_held(done) if done.load.workload.aim == "context" else None,
-        warnings=tuple(ram.checkpoint_warnings(chain.head, done.load, host_bytes, devices, question.scan)),
+        warnings=(
+            *ram.checkpoint_warnings(chain.head, done.load, host_bytes, devices, question.scan),
+            *_beside_warnings(host, done.load, question),
+        ),
     )  # fmt: skip
 
 
@@ -113,6 +118,7 @@ def _why(chain: Chain, load: Load) -> str:
     short, seats = shortage(chain, load), chain.seats
     offered = sum(seat.offered_bytes for seat in seats)
     beside = sum(seat.overhead_bytes for seat in seats) + len(seats) * load.compute_bytes(load.begin, load.slots)
+    beside += sum(next(besides(chain, load)).beside_bytes(seat) for seat in seats)
     who = f"{seats[0].name} offers" if len(seats) == 1 else f"its {len(seats)} cards offer"
     sentence = f"needs {gib(short.needs_bytes + beside)} but {who} {gib(offered)}"
     if short.needs_bytes + beside <= offered:
@@ -131,10 +137,39 @@ def _devices(chain: Chain, done: Placed, scan: Scan) -> Iterator[DevicePlan]:
         yield _left_to_cpu(chain.head, load, scan)
     names = names_at_head([seat for seat, _ in done.parts], chain.head)
     for position, (seat, a, b) in enumerate(done.runs()):
-        yield _device(
+        held = _device(
             seat.host.name, seat.card, load, a, b, device=names[position], position=position,
             compute=load.compute_bytes(a, b), overhead=seat.overhead_bytes, offered=seat.offered_bytes,
         )  # fmt: skip
+        yield _with_beside(held, seat, load)
+
+
+def _with_beside(device: DevicePlan, seat: Seat, load: Load) -> DevicePlan:
+    """The device with the projector and the draft model that stand on it."""
+    if not (beside := load.beside_bytes(seat)):
+        return device
+    seeing, projector = memory.projector_bytes(load.weights), load.weights.projector
+    return replace(
+        device,
+        projector_bytes=seeing,
+        projector_dry_run_bytes=projector.dry_run_bytes if projector else None,
+        draft_bytes=beside - seeing,
+        total_bytes=device.total_bytes + beside,
+    )
+
+
+def _beside_warnings(head: Host, load: Load, question: Question) -> Iterator[str]:
+    """What is different where the files beside the model are."""
+    weights = load.weights
+    files = {
+        "projector": weights.projector and weights.projector.path,
+        "draft model": weights.draft and weights.draft.paths[0],
+    }
+    for what, path in files.items():
+        if path and load.beside_on is None:
+            yield f"the {what} is on {head.name}'s processor: {head.name} has no card of its own in this layout"
+        if path and head != question.rig.head:
+            yield f"the {what} must be on {head.name} too, at {path}"
 
 
 def _left_to_cpu(host: str, load: Load, scan: Scan) -> DevicePlan:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from evener.errors import ConfigurationError
+from evener.plan import memory
 from evener.plan.built import built, built_as, built_experts_in_ram, built_partial
 from evener.plan.chains import Chains, chains_of
 from evener.plan.other_cables import over_others
@@ -43,10 +44,10 @@ def make_plan(question: Question, *, layout: str = "auto", advice: bool = True) 
 
 
 def _require_drafting(question: Question) -> None:
-    if question.workload.drafts and not question.weights.mtp_layers:
+    if memory.mtp_drafts(question.weights, question.workload) and not question.weights.mtp_layers:
         raise ConfigurationError(
             f"--drafts: {question.weights.name} has no MTP blocks to draft with",
-            hint="models of the catalogue whose names end in -mtp have some",
+            hint="models of the catalogue whose names end in -mtp have some; or --draft MODEL",
         )
 
 

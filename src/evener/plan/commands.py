@@ -46,12 +46,14 @@ def commands(
     begin: int = 0,
     copies: bool = True,
     is_first: bool = True,
+    beside_on: str | None = None,
 ) -> Written:
     """Workers, tunnels, and the server on `head`, which may hold no layer itself, and need not be the rig's first host.
 
     `routes` says where each host's worker listens, or that it is reached through ssh: then it listens on its own
     loopback. Somebody else's worker is only named to the server. `experts_in_ram` blocks leave their experts
-    to the head's RAM, and the slots before `begin` are its CPU's.
+    to the head's RAM, and the slots before `begin` are its CPU's. A projector and a draft model are on the seat called
+    `beside_on`, else on the head's CPU.
     """
     seats = [u.seat for u in used]
     served = [s for s in seats if s.host.name in served_hosts(seats, head.name)]
@@ -74,6 +76,13 @@ def commands(
             experts_in_ram=experts_in_ram,
             all_experts_in_ram=experts_in_ram >= _blocks_with_experts(weights),
             copies=copies,
+        ),
+        beside=flags.Beside(
+            projector=weights.projector.path if weights.projector else None,
+            draft=weights.draft.paths[0] if weights.draft else None,
+            device=dict(zip((s.name for s in seats), names_at_head(seats, head.name), strict=True)).get(
+                beside_on or ""
+            ),
         ),
     )
     env = _environment(its_seats)

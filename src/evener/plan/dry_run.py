@@ -66,10 +66,10 @@ async def confirm(
 ) -> Candidate:
     """The candidate with the engine's own figures, of each of its servers. `kinds` maps card ids to their kind.
 
-    A candidate that fits nowhere comes back as it is, and so does one that drafts: llama-fit-params knows no
-    speculation. Raises EngineError when the engine refuses the model.
+    A candidate that fits nowhere comes back as it is, and so does one that drafts with its own MTP blocks:
+    llama-fit-params knows no speculation. Raises EngineError when the engine refuses the model.
     """
-    if not candidate.devices or workload.drafts:
+    if not candidate.devices or memory.mtp_drafts(weights, workload):
         return candidate
     if len(candidate.servers) < 2:
         return await _confirm_one(candidate, weights, workload, asking, kinds)
@@ -100,7 +100,12 @@ def _replica(candidate: Candidate, server: Command, workload: Workload) -> tuple
     """
     devices = tuple(device for device in candidate.devices if device.host == server.host)
     own = replace(candidate, servers=(server,), devices=devices)
-    return own, replace(workload, users=int(dict(pairwise(server.argv)).get("-np", workload.users)))
+    return own, served_by(server, workload)
+
+
+def served_by(server: Command, workload: Workload) -> Workload:
+    """The workload of one server: of several, each has some of the users."""
+    return replace(workload, users=int(dict(pairwise(server.argv)).get("-np", workload.users)))
 
 
 def _together(candidate: Candidate, each: Sequence[Candidate]) -> Candidate:
@@ -227,7 +232,7 @@ def _with_ram(candidate: Candidate, weights: Weights, workload: Workload, full: 
     ours = weights.host_bytes + sum(weights.slot_expert_bytes[:blocks])
     at_work = bool(offload.experts_in_ram or offload.slots)
     estimated = memory.host_compute_bytes(weights, workload, devices=devices, copies=offload.copies, at_work=at_work)
-    size = candidate.host_bytes[head] - ours - estimated + _nearer(ours, held) + short["Host"][2] * MIB
+    size = candidate.host_bytes[head] - ours - estimated + nearer(ours, held) + short["Host"][2] * MIB
     dry = DryRun(weights_bytes=held, kv_bytes=kv, compute_bytes=compute)
     return replace(
         candidate,
@@ -241,19 +246,19 @@ def _with(device: DevicePlan, dry: DryRun, *, compute_bytes: int, pooled: bool) 
 
     But not about a pool's cache, which the dry run has to ask for as one sequence.
     """
-    kv = device.kv_bytes if pooled else _nearer(device.kv_bytes, dry.kv_bytes)
-    held = _nearer(device.weights_bytes, dry.weights_bytes)
+    kv = device.kv_bytes if pooled else nearer(device.kv_bytes, dry.kv_bytes)
+    held = nearer(device.weights_bytes, dry.weights_bytes)
     return replace(
         device,
         weights_bytes=held,
         kv_bytes=kv,
         compute_bytes=compute_bytes,
-        total_bytes=held + kv + compute_bytes + device.overhead_bytes,
+        total_bytes=held + kv + compute_bytes + device.overhead_bytes + device.projector_bytes + device.draft_bytes,
         dry_run=dry,
     )
 
 
-def _nearer(ours: int, engines: int) -> int:
+def nearer(ours: int, engines: int) -> int:
     """Ours to the byte where it rounds to the engine's MiB."""
     return ours if abs(ours // MIB - engines // MIB) <= 1 else engines
 

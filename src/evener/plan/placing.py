@@ -70,6 +70,10 @@ class Placed:
             yield seat, start, start + count
             start += count
 
+    def has_beside(self) -> bool:
+        """Whether the card that holds what stands beside the model takes part."""
+        return self.load.beside_on in (None, *(seat.name for seat, _ in self.parts))
+
     def holds(self) -> bool:
         """Whether every seat has room for what it is given."""
         return all(needed(self.load, seat, a, b) <= self.load.room_bytes(seat) for seat, a, b in self.runs())
@@ -84,8 +88,36 @@ def needed(load: Load, seat: Seat, start: int, stop: int) -> int:
 def placed(chain: Chain, load: Load) -> Placed | None:
     """The best cut for the workload's aim that leaves some of each card free, else the best that fits at all.
 
-    Pipeline copies are given up where it fits only so, or where they bring nothing. None when nothing fits.
+    Pipeline copies are given up where it fits only so, or where they bring nothing. What stands beside the model is on
+    a card of the head that takes part. None when nothing fits.
     """
+    return next((done for done in _tries(chain, load) if done is not None and done.has_beside()), None)
+
+
+def _tries(chain: Chain, load: Load) -> Iterator[Placed | None]:
+    """The best cuts, and where none of them has a layer on the card beside: every card filled alike."""
+    for one in besides(chain, load):
+        yield _placed(chain, one)
+    for one in besides(chain, load):
+        if one.beside_on is not None:
+            yield _filled(chain, replace(one, copies=False))
+
+
+def besides(chain: Chain, load: Load) -> Iterator[Load]:
+    """The load with its projector and draft model on each of the head's own cards, the largest first.
+
+    On another host every image and each drafted token would cross the cable. In RAM where the head has no card: beside
+    a card a draft model on the processor would take longer than what it saves.
+    """
+    own = [seat for seat in chain.seats if chain.link(seat) is None and seat.card.kind != "cpu"]
+    if not own or (load.weights.projector is None and load.weights.draft is None):
+        own = []
+        yield replace(load, beside_on=None)
+    for seat in sorted(own, key=lambda seat: -seat.offered_bytes):
+        yield replace(load, beside_on=seat.name)
+
+
+def _placed(chain: Chain, load: Load) -> Placed | None:
     kept = [one for one in copies.worth_trying(chain.behind_workers) if load.copies or not one]
     tries = [replace(load, spare=SPARE, copies=one) for one in kept]
     tries += [replace(one, spare=0.0) for one in tries]
@@ -117,12 +149,14 @@ def by_memory(chain: Chain, load: Load) -> Placed:
     """What a user would write: -ts in proportion to each card's memory, every card in the engine's order."""
     sizes = [float(seat.card.total_bytes or seat.offered_bytes) for seat in chain.seats]
     counts = layers.counts(layers.assign(load.slots, sizes), len(sizes))
+    load = next(besides(chain, load))
     done = Placed(parts=_used(chain.seats, counts), load=replace(load, spare=SPARE))
     return done if done.holds() else replace(done, load=load)
 
 
 def longest_context(chain: Chain, load: Load) -> Placed | None:
     """The placement with the longest context per user that still fits; None when even 256 tokens do not."""
+    load = load if load.beside_on else next(besides(chain, load))
     trained = load.weights.context_train or LONGEST_CONTEXT
     low, high, best = 0, max(1, trained // memory.PADDING), None
     while low < high:
@@ -186,7 +220,7 @@ def _blocks(chain: Chain, load: Load, objective: Objective) -> list[Block] | Non
         link: LinkSpeed | None = None
         for number, seat in group:
             link = chain.link(seat)
-            kind = (seat.card.kind, seat.room_bytes, seat.speed, link)
+            kind = (seat.card.kind, load.room_bytes(seat), seat.speed, link)
             if kind not in known:
                 known[kind] = _matrices(load, seat, objective, link)
             if (matrices := known[kind]) is None:
@@ -252,7 +286,7 @@ class Short:
 
 def shortage(chain: Chain, load: Load) -> Short:
     """Where a model that does not fit would not fit, and by how much at the least."""
-    load = replace(load, copies=False)
+    load = replace(next(besides(chain, load)), copies=False)
     slots, rooms = _slot_bytes(chain, load), _rooms(chain, load)
     left = list(slots)
     for room in rooms[:-1]:

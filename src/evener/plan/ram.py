@@ -20,7 +20,10 @@ def ram_bytes(host: str, chain: Chain, done: Placed) -> int:
         return len(workers) * memory.worker_host_bytes(weights)
     experts = sum(done.load.expert_bytes[: done.load.experts_in_ram])
     alone = [seat.card.kind for seat, _ in done.parts] == ["cpu"] and not chain.served
-    return experts + memory.host_bytes(
+    beside = memory.beside_host_bytes(weights, workload)
+    if done.load.beside_on is None:
+        beside += memory.beside_bytes(weights, workload)
+    return experts + beside + memory.host_bytes(
         weights, workload, devices=len(done.parts), copies=done.load.copies, alone=alone,
         at_work=bool(done.load.experts_in_ram or done.load.begin),
     )  # fmt: skip

@@ -42,7 +42,8 @@ class Load:
 
     Slots before `begin` stay with the CPU, and so do the experts of the first `experts_in_ram` blocks. Without
     `copies` the engine keeps no pipeline copies of a split's inputs, and prompts do not overlap. `spare` is the share
-    of what a card offers that stays free.
+    of what a card offers that stays free. `beside_on` is the name of the seat that holds a projector and a draft model
+    beside it; without one they stay in the head's RAM.
     """
 
     weights: Weights
@@ -51,6 +52,7 @@ class Load:
     begin: int = 0
     copies: bool = True
     spare: float = 0.0
+    beside_on: str | None = None
     build: Build = CURRENT
     _sums: dict[str, Floats] = field(init=False, default_factory=dict, compare=False, repr=False)
 
@@ -64,7 +66,13 @@ class Load:
         return min(self.workload.context, self.workload.prompt_tokens + self.workload.output_tokens // 2)
 
     def room_bytes(self, seat: Seat) -> int:
-        return seat.room_bytes - int(self.spare * seat.offered_bytes)
+        return seat.room_bytes - int(self.spare * seat.offered_bytes) - self.beside_bytes(seat)
+
+    def beside_bytes(self, seat: Seat) -> int:
+        """What a seat holds beside the model."""
+        if seat.name != self.beside_on:
+            return 0
+        return memory.beside_bytes(self.weights, self.workload, kind=seat.card.kind)
 
     def part(self, slot: int) -> Part:
         return "rest" if slot < self.experts_in_ram and self.expert_bytes[slot] else "whole"
@@ -79,7 +87,7 @@ class Load:
 
     def held(self, kind: str) -> tuple[int, ...]:
         """Weights per slot on a card of `kind`, without what is in RAM."""
-        held = memory.held_bytes(self.weights, kind=kind, drafts=self.workload.drafts)
+        held = memory.held_bytes(self.weights, kind=kind, drafts=memory.mtp_drafts(self.weights, self.workload))
         return tuple(
             size - (self.expert_bytes[slot] if self.part(slot) == "rest" else 0) for slot, size in enumerate(held)
         )

@@ -21,6 +21,7 @@ from evener.records.rig import Host, Link, Rig, StatedCard
 from evener.records.whatif import Seats
 
 USERS, CONTEXT = 4, 4096  # unless somebody says otherwise
+DRAFTS = 3  # of a draft model at a time: --spec-draft-n-max of llama-server
 MOST_POINTS = 500
 INSTEAD = "one-box"  # name of the host that replaces everything
 
@@ -44,6 +45,8 @@ class Asked:
     kv: str = "f16"
     unified: bool = False
     drafts: int = 0
+    mmproj: str | None = None
+    draft: str | None = None
     aim: Objective | None = None
     quant: str | None = None
     layout: str = "auto"
@@ -68,7 +71,7 @@ class Asked:
             unified=self.unified,
             kv_type_k=key,
             kv_type_v=value or key,
-            drafts=self.drafts,
+            drafts=self.drafts or (DRAFTS if self.draft else 0),
             objective=self.aim,
         )
         if self.people is None and self.profile is None:

@@ -29,7 +29,7 @@ class ModelSummary:
 class Workload:
     """What the plan is for. `context` is tokens per user; `users` are parallel sequences.
 
-    `drafts` are the tokens that the model's own MTP blocks propose at a time, 0 without that speculation.
+    `drafts` are the tokens that the model's own MTP blocks, or a draft model, propose at a time; 0 without speculation.
     `objective` is what the layout is chosen for: one user's tokens, all users' tokens, prompts, or the longest
     context. None: latency for one user, crowd for several.
     """
@@ -63,6 +63,8 @@ class DevicePlan:
     """What one device will hold. `layers` counts slots (the output head is one). `device` is the head's name for it.
 
     `compute_bytes` is what llama-server will allocate; `compute_estimated` is True until a dry run has said so.
+    `projector_bytes` and `draft_bytes` are what a projector and a draft model take of it beside, whole: weights, caches
+    and buffers. `projector_dry_run_bytes` and `draft_dry_run` are the engine's own figures of them, where it was asked.
     """
 
     host: str
@@ -80,6 +82,10 @@ class DevicePlan:
     offered_bytes: int | None = None  # of the free memory, what the rig's rules let a plan use
     compute_estimated: bool = True
     dry_run: DryRun | None = None
+    projector_bytes: int = 0
+    projector_dry_run_bytes: int | None = None
+    draft_bytes: int = 0
+    draft_dry_run: DryRun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,22 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Projector:
+    """Eyes or ears of a model: an mmproj file. It is whole on one device.
+
+    `compute_bytes` is an estimate of what its largest image takes there, `host_bytes` of what that takes in RAM beside.
+    `dry_run_bytes` is all it takes on a card by the engine's own dry run; None until that was asked.
+    """
+
+    name: str
+    path: str
+    weights_bytes: int
+    compute_bytes: int
+    host_bytes: int
+    dry_run_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """A model as its header describes it.
 
@@ -86,7 +102,8 @@ class Weights:
     state_space_out: int = 0  # and what its last one takes; both 0 for all other models
     attention_width: int = 0  # the same for attention over compressed keys; 0 where the feed-forward is always wider
     norm_first: bool = True  # blocks begin with a norm
-    projector: str | None = None
+    projector: Projector | None = None  # what it is asked to see with
+    draft: Weights | None = None  # the smaller model that drafts for it
     chat_template: bool = False
     slot_bytes_gpu: tuple[int, ...] = ()
     slot_cache_bytes: tuple[int, ...] = ()

@@ -1,5 +1,6 @@
 """What a model needs on each device and on each host. Pure; bytes throughout; knows no card and no candidate."""
 
+from evener.plan.memory.beside import beside_bytes, beside_host_bytes, draft_bytes, drafting, projector_bytes
 from evener.plan.memory.caches import KV_TYPES, cache_bytes, cell_bytes, checkpoint_bytes, checkpoints
 from evener.plan.memory.compute import (
     PIPELINE_COPIES,
@@ -11,13 +12,12 @@ from evener.plan.memory.compute import (
 )
 from evener.plan.memory.held import (
     OVERHEAD_BYTES,
-    draft_bytes,
     held_bytes,
     host_bytes,
     offloaded_bytes,
     worker_host_bytes,
 )
-from evener.plan.memory.sizes import PADDING, UBATCH, outputs, padded
+from evener.plan.memory.sizes import PADDING, UBATCH, mtp_drafts, outputs, padded
 
 __all__ = [
     "KV_TYPES",
@@ -25,6 +25,8 @@ __all__ = [
     "PADDING",
     "PIPELINE_COPIES",
     "UBATCH",
+    "beside_bytes",
+    "beside_host_bytes",
     "boundary_bytes",
     "cache_bytes",
     "cell_bytes",
@@ -32,13 +34,16 @@ __all__ = [
     "checkpoints",
     "compute_bytes",
     "draft_bytes",
+    "drafting",
     "dry_run_compute_bytes",
     "held_bytes",
     "host_bytes",
     "host_compute_bytes",
     "logits_bytes",
+    "mtp_drafts",
     "offloaded_bytes",
     "outputs",
     "padded",
+    "projector_bytes",
     "worker_host_bytes",
 ]

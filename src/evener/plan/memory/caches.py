@@ -7,7 +7,7 @@ engine's own figures to the MiB for every architecture of benchmarks/memory.py.
 from __future__ import annotations
 
 from evener.errors import ConfigurationError, ModelError
-from evener.plan.memory.sizes import cells, stream_cells
+from evener.plan.memory.sizes import cells, mtp_drafts, stream_cells
 from evener.records.plan import Workload
 from evener.records.weights import Attention, Weights
 
@@ -39,10 +39,11 @@ def cache_bytes(weights: Weights, workload: Workload) -> tuple[int, ...]:
     shape = _known(weights)
     recurrent = weights.recurrent_bytes_per_sequence or (0,) * weights.layers
     # To go back behind a rejected draft, a recurrent state is kept once for each of them.
-    states = workload.users * (1 + workload.drafts)
+    drafts = mtp_drafts(weights, workload)
+    states = workload.users * (1 + drafts)
     trunk = weights.layers - weights.mtp_layers
     blocks = (_layer_cache(shape, layer, workload) + recurrent[layer] * states for layer in range(trunk))
-    drafting = _drafting_cache(shape, workload) if workload.drafts else 0
+    drafting = _drafting_cache(shape, workload) if drafts else 0
     return (*blocks, *(drafting,) * weights.mtp_layers, 0)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evener.plan.memory.sizes import UBATCH, outputs, stream_cells
+from evener.plan.memory.sizes import UBATCH, mtp_drafts, outputs, stream_cells
 from evener.records.plan import Workload
 from evener.records.weights import Weights
 
@@ -46,7 +46,7 @@ def compute_bytes(
     piped = copies and devices > 1
     activations = (LATER if position else FIRST)[piped] * activation_bytes(weights)
     beside = _masks(weights, workload, layers, piped=piped)
-    if workload.drafts and weights.mtp_layers and position == devices - 1:
+    if mtp_drafts(weights, workload) and weights.mtp_layers and position == devices - 1:
         beside += _drafting(weights, workload, piped=piped)
     if piped:
         beside += _inside_a_block(weights, first=position == 0, last=position == devices - 1)
@@ -130,7 +130,8 @@ def _recurrent(weights: Weights, workload: Workload, layers: Iterable[int] | Non
     if not weights.recurrent_width or not any(held):
         return 0
     # States in and out; and once more for every draft that may have to be taken back.
-    kept = 2 + (1 + workload.drafts if workload.drafts else 0)
+    drafts = mtp_drafts(weights, workload)
+    kept = 2 + (1 + drafts if drafts else 0)
     return F32_BYTES * UBATCH * weights.recurrent_width + kept * max(held) * workload.users
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evener.plan.memory.caches import cache_bytes
-from evener.plan.memory.compute import activation_bytes, compute_bytes, host_compute_bytes, logits_bytes
+from evener.plan.memory.compute import activation_bytes, host_compute_bytes, logits_bytes
 from evener.records.plan import Workload
 from evener.records.weights import Weights
 
@@ -25,12 +24,6 @@ def held_bytes(weights: Weights, *, kind: str = "cpu", drafts: int = 0) -> tuple
         return slots
     trunk = weights.layers - weights.mtp_layers
     return (*slots[:trunk], *(0,) * weights.mtp_layers, *slots[weights.layers :])
-
-
-def draft_bytes(draft: Weights, workload: Workload, *, kind: str = "cpu") -> int:
-    """A draft model beside the model, whole on one device: weights, its own caches, its compute buffer."""
-    held = sum(held_bytes(draft, kind=kind)) + sum(cache_bytes(draft, workload))
-    return held + compute_bytes(draft, workload, devices=1, position=0)
 
 
 def host_bytes(

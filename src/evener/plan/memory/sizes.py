@@ -6,6 +6,7 @@ Source: llama.cpp build 11434, src/llama-context.cpp:292-308, src/llama-kv-cache
 from __future__ import annotations
 
 from evener.records.plan import Workload
+from evener.records.weights import Weights
 
 UBATCH = 512  # llama.cpp's default, which we do not change
 PADDING = 256  # contexts are padded to it
@@ -36,3 +37,8 @@ def cells(workload: Workload, window: int | None) -> int:
 def outputs(workload: Workload) -> int:
     """Rows of logits that llama-server makes room for: server-context.cpp:42-54."""
     return min(UBATCH, workload.users * (1 + workload.drafts))
+
+
+def mtp_drafts(weights: Weights, workload: Workload) -> int:
+    """Tokens that the model's own MTP blocks draft: none where another model does."""
+    return 0 if weights.draft else workload.drafts
