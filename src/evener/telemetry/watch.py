@@ -74,7 +74,7 @@ class Seen:
         self._ours = {watched.host: set(watched.ours) for watched in hosts}
 
     def now_s(self) -> float:
-        return (now_ns() - self.started_ns) / 1e9
+        return round((now_ns() - self.started_ns) / 1e9, 3)
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
