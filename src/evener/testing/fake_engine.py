@@ -71,7 +71,11 @@ class FakeEngine:
 
     `caches` remembers prompts: where `cache_prompt` is not false, what one begins with as an earlier one did is cached,
     and the first token comes the sooner. `read_s` is added per prompt token that is not cached, to the first token and,
-    while a prompt is read, to every other stream, as on a server that does both in turns.
+    while a prompt is read, to every other stream, as on a server that does both in turns. Without `rolls_back` only
+    what goes on where an earlier prompt ended is cached, as with recurrent models.
+
+    `says` makes the answer of a prompt's text. A prompt of more tokens than `refuses_beyond` is refused; of one of more
+    than `truncates_at` the rest is dropped without a word. A prompt given as tokens has no template.
     """
 
     ttft_s: float = 0.02
@@ -89,6 +93,10 @@ class FakeEngine:
     says_nothing_at: tuple[str, ...] = ()
     caches: bool = False
     read_s: float = 0.0
+    rolls_back: bool = True
+    says: Callable[[str], str] | None = None
+    refuses_beyond: int | None = None
+    truncates_at: int | None = None
     seen: list[Seen] = field(default_factory=list)
     streams: int = 0
     known: list[list[str]] = field(default_factory=list)  # prompts, word by word
@@ -214,6 +222,8 @@ async def _complete(engine: FakeEngine, body: dict[str, Any], received_ns: int, 
         _reply(writer, 400, {"error": {"code": 400, "message": f"Unrecognized request argument: {refused[0]}"}})
     elif body.get("model") not in (None, engine.model):
         _reply(writer, 404, {"error": {"code": 404, "message": f"The model `{body['model']}` does not exist."}})
+    elif engine.refuses_beyond is not None and _tokens(body) > engine.refuses_beyond:
+        _reply(writer, 400, {"error": REFUSALS["context"][1]})
     elif scenario in REFUSALS:
         status, error = REFUSALS[scenario]
         _reply(writer, status, {"error": error})
@@ -252,7 +262,8 @@ async def _stream(engine: FakeEngine, scenario: str, seen: Seen, writer: asyncio
 def _remember(engine: FakeEngine, seen: Seen) -> None:
     words = _prompt_words(seen.body)
     if engine.caches and seen.body.get("cache_prompt", True):
-        seen.cached = max((_shared(words, known) for known in engine.known), default=0)
+        useful = (known for known in engine.known if engine.rolls_back or known == words[: len(known)])
+        seen.cached = max((_shared(words, known) for known in useful), default=0)
     engine.known.append(words)
 
 
@@ -279,8 +290,15 @@ async def _wait_for_reading(engine: FakeEngine) -> float:
 
 
 def _prompt_words(body: dict[str, Any]) -> list[str]:
+    if isinstance(body.get("prompt"), list):
+        return [str(token) for token in body["prompt"]]
     said = [str(one["content"]) for one in body["messages"]] if "messages" in body else [str(body.get("prompt", ""))]
     return " ".join(said).split()
+
+
+def _tokens(body: dict[str, Any]) -> int:
+    """Of the prompt, with the template that words get and tokens do not."""
+    return len(_prompt_words(body)) + (0 if isinstance(body.get("prompt"), list) else TEMPLATE_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +316,8 @@ def _script(engine: FakeEngine, scenario: str, seen: Seen) -> Iterator[_Step]:
     tokens = engine.ignores_limit or (max(1, asked // 4) if scenario == "short" else asked)
     sent = {"error-first": 0, "empty": 0, "error-middle": tokens // 2, "cut": tokens // 2, "stall": tokens // 2}
     words = list(islice(cycle(WORDS), sent.get(scenario, tokens)))
+    if engine.says is not None and not body.get("ignore_eos"):
+        words = engine.says(" ".join(_prompt_words(body))).split()[:tokens]
     yield from _before(engine, scenario)
     size = 4 if scenario == "batches" else 1
     for at in range(0, len(words), size):
@@ -343,7 +363,7 @@ def _end(engine: FakeEngine, scenario: str, seen: Seen, tokens: int) -> bytes:
 
 
 def _bill(engine: FakeEngine, scenario: str, seen: Seen, tokens: int) -> dict[str, Any]:
-    prompt = TEMPLATE_TOKENS + len(_prompt_words(seen.body))
+    prompt = min(_tokens(seen.body), engine.truncates_at or sys.maxsize)
     cached = prompt - 1 if scenario == "cached" else seen.cached
     usage = {
         "prompt_tokens": prompt,
