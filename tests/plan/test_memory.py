@@ -213,3 +213,10 @@ def test_a_processor_alone_counts_a_tied_embedding_once_and_copies_nothing():
     assert memory.host_bytes(model, Workload(), devices=1, alone=True) == 10 * MIB + one_row + activation
     beside_cards = memory.host_bytes(model, Workload(), devices=1)
     assert beside_cards == 100 * MIB + one_row + 4 * activation + 2 * 512 * 4096
+
+
+def test_the_stride_of_a_stream_is_a_layers_keys_of_one_user_or_of_the_pool():
+    model = weights(blocks=2, attention=attention(2, 64, 128, window=(1024, None)))
+    # 262144 cells of 64 heads of 128 elements in f16 are 4 GiB
+    assert memory.longest_stride_bytes(model, Workload(context=262144, users=2)) == 4 << 30
+    assert memory.longest_stride_bytes(weights(attention=None), Workload()) == 0

@@ -1,10 +1,16 @@
 """Published cases: what others measured on their cards, or counted by hand, against what we plan."""
 
+from dataclasses import replace
+
 import pytest
 
 from evener.models import skeletons
 from evener.plan import memory
+from evener.plan.candidates import make_plan
+from evener.plan.commands import Tools
+from evener.plan.question import Question
 from evener.records.plan import Workload
+from tests.rigs import card, rig, scan, seen, weights
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -55,3 +61,17 @@ def test_a_hybrid_keeps_62_8_mib_for_each_sequence():
     assert states / MIB == pytest.approx(62.8, abs=0.05)
     one, four = (sum(memory.cache_bytes(weights, Workload(context=256, users=n))) for n in (1, 4))
     assert four - one == 3 * (states + 10 * 256 * 2 * 512 * 2)
+
+
+def test_a_cache_that_rpc_cannot_address_is_a_warning_where_a_worker_holds_it():
+    """Two KV heads of 8192 elements: 262144 tokens of one layer are 8 GiB of keys."""
+    shape = replace(weights().attention, kv_heads=(2, 2), key_length=8192, value_length=8192, window=(None, None))
+    model = weights(blocks=2, attention=shape, context_train=1 << 20)
+    hosts = (seen("alpha", card("RTX 5090", 24 * GIB)), seen("beta", card("RTX 5090", 24 * GIB)))
+    asked = Question(
+        rig=rig("alpha", "beta"), scan=scan(*hosts), weights=model, workload=Workload(context=262144),
+        tools=Tools(engines={}, ports={}),
+    )  # fmt: skip
+    cluster = make_plan(asked, layout="cluster").candidate("cluster")
+    assert cluster is not None
+    assert any("takes 8.0 GiB and RPC counts it in 32 bits" in line for line in cluster.warnings)

@@ -19,6 +19,8 @@ from evener.records.card import Card, Scan
 from evener.records.plan import Candidate, CandidateKind, DevicePlan, Predicted
 from evener.records.rig import Host
 
+MOST_STRIDE_BYTES = 1 << 32
+
 
 def built(name: str, kind: CandidateKind, chain: Chain, load: Load, question: Question) -> Candidate:
     """The candidate that uses the seats of `chain` best, or why it does not fit."""
@@ -64,6 +66,7 @@ def built_as(name: str, kind: CandidateKind, chain: Chain, done: Placed, questio
         warnings=(
             *ram.checkpoint_warnings(chain.head, done.load, host_bytes, devices, question.scan),
             *_beside_warnings(host, done.load, question),
+            *_stride_warnings(chain, done),
         ),
     )  # fmt: skip
 
@@ -170,6 +173,16 @@ def _beside_warnings(head: Host, load: Load, question: Question) -> Iterator[str
             yield f"the {what} is on {head.name}'s processor: {head.name} has no card of its own in this layout"
         if path and head != question.rig.head:
             yield f"the {what} must be on {head.name} too, at {path}"
+
+
+def _stride_warnings(chain: Chain, done: Placed) -> Iterator[str]:
+    """Where a cache on a worker is larger than RPC can address (ggml-rpc.cpp: rpc_tensor.nb; read, never tried)."""
+    stride = memory.longest_stride_bytes(done.load.weights, done.load.workload)
+    if stride >= MOST_STRIDE_BYTES and any(seat.host.name in chain.served for seat, _ in done.parts):
+        yield (
+            f"a layer's cache of one user takes {gib(stride)} and RPC counts it in 32 bits: answers may be wrong from "
+            f"{gib(MOST_STRIDE_BYTES)} on; take a shorter context or --kv q8_0"
+        )
 
 
 def _left_to_cpu(host: str, load: Load, scan: Scan) -> DevicePlan:

@@ -1,7 +1,14 @@
 """What a model needs on each device and on each host. Pure; bytes throughout; knows no card and no candidate."""
 
 from evener.plan.memory.beside import beside_bytes, beside_host_bytes, draft_bytes, drafting, projector_bytes
-from evener.plan.memory.caches import KV_TYPES, cache_bytes, cell_bytes, checkpoint_bytes, checkpoints
+from evener.plan.memory.caches import (
+    KV_TYPES,
+    cache_bytes,
+    cell_bytes,
+    checkpoint_bytes,
+    checkpoints,
+    longest_stride_bytes,
+)
 from evener.plan.memory.compute import (
     PIPELINE_COPIES,
     boundary_bytes,
@@ -40,6 +47,7 @@ __all__ = [
     "host_bytes",
     "host_compute_bytes",
     "logits_bytes",
+    "longest_stride_bytes",
     "mtp_drafts",
     "offloaded_bytes",
     "outputs",

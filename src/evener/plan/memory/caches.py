@@ -67,6 +67,23 @@ def checkpoints(workload: Workload) -> int:
     return min(MOST_CHECKPOINTS, max(1, workload.context // CHECKPOINT_TOKENS))
 
 
+def longest_stride_bytes(weights: Weights, workload: Workload) -> int:
+    """From one stream of a layer's keys, or values, to the next: what RPC has 32 bits for."""
+    if (shape := weights.attention) is None:
+        return 0
+    layers = range(len(shape.kv_heads))
+    return max((_stride_bytes(shape, layer, workload) for layer in layers), default=0)
+
+
+def _stride_bytes(shape: Attention, layer: int, workload: Workload) -> int:
+    heads, window = shape.kv_heads[layer], shape.window[layer]
+    key, value = (
+        (shape.key_length, shape.value_length) if window is None else (shape.key_length_swa, shape.value_length_swa)
+    )
+    row = max(cell_bytes(workload.kv_type_k, heads * key), cell_bytes(workload.kv_type_v, heads * value))
+    return stream_cells(workload, window) * row
+
+
 def _known(weights: Weights) -> Attention:
     if weights.attention is None:
         raise ModelError(
