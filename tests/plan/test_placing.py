@@ -141,6 +141,26 @@ def test_seconds_of_runs_are_those_of_the_speed_model(model, aim):
     assert whole == pytest.approx(rate(one, done, aim), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"experts_in_ram": 20}, {"begin": 3}, {"weights": llama_70b(42.5e9)},
+        {"workload": Workload(context=8192, users=6, kv_type_k="q8_0", kv_type_v="q8_0")},
+        {"workload": Workload(context=512, users=6)}, {"workload": Workload(context=8192, users=2)},
+        {"workload": Workload(context=8192, users=6, prompt_tokens=90)},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("aim", ["latency", "crowd", "prompt"])
+def test_a_load_made_of_another_has_figures_of_its_own(aim, change):
+    one = seat("alpha", "RTX 5090", 96 * GIB)
+    load = Load(weights=qwen_35b_a3b(), workload=Workload(context=8192, users=6))
+    load.seconds(one, aim, link=None, copied=False)  # known by now
+    made = replace(load, **change)
+    fresh = Load(weights=made.weights, workload=made.workload, experts_in_ram=made.experts_in_ram, begin=made.begin)
+    found, expected = (x.seconds(one, aim, link=None, copied=False) for x in (made, fresh))
+    assert (found == expected).all()
+
+
 @pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("seed", range(15))
 def test_a_run_fits_exactly_where_what_it_needs_is_within_the_room(seed, copies):

@@ -15,7 +15,7 @@ from evener.plan.candidates import Question, judged, make_plan
 from evener.plan.commands import Tools
 from evener.plan.memory import drafting
 from evener.plan.stated import ram_speeds
-from evener.plan.verdict import best_alone
+from evener.plan.verdict import CLUSTER, best_alone
 from evener.plan.what_if import World
 from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload
@@ -178,5 +178,6 @@ def _made(question: Question, layout: str, *, advice: bool = True) -> Plan:
 def _require_in_reach(scan: Scan, layout: str) -> None:
     """Raises HostError when `layout` would exist if a host answered."""
     for seen in scan.hosts:
-        if seen.connection == "ssh" and seen.machine_id is None and layout in ("cluster", seen.name):
+        needs = layout == seen.name or layout.startswith(CLUSTER)
+        if seen.connection == "ssh" and seen.machine_id is None and needs:
             raise HostError(f"--layout {layout}: {seen.name}: {seen.fault}", hint="evener scan shows the whole rig")

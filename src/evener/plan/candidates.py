@@ -116,10 +116,10 @@ def _clusters(chains: Chains, load: Load, question: Question) -> Iterator[Candid
 def _is_worth_a_row(name: str, made: Mapping[str, Candidate]) -> bool:
     """Where all cards together are too few, no other head helps; and more workers have to be predicted faster."""
     one, first = made[name], made[CLUSTER]
-    if name.endswith(PER_CARD):
+    if one.fits and name.endswith(PER_CARD):
         mine, plain = (figure(c, "prompt") for c in (one, made[name.removesuffix(PER_CARD)]))
         return mine is not None and (plain is None or mine.value > plain.value)
-    return one is first or one.fits or first.fits or not one.short_bytes
+    return one.fits or name == CLUSTER or not one.short_bytes or (first.fits and not name.endswith(PER_CARD))
 
 
 def _partly_in_ram(chain: Chain, load: Load, question: Question) -> Iterator[Candidate]:

@@ -28,7 +28,7 @@ def _no_port(head: str, done: Placed, question: Question) -> str | None:
     for name, workers in _workers(head, done).items():
         host = question.rig.host(name)
         if host is not None and (free := len(ports_of(host, question.tools))) < workers:
-            return f"{name} has {free} free ports for {workers} workers; widen its ports in rig.toml"
+            return f"{name} has free ports for {free} of {workers} workers; widen its ports in rig.toml"
     return None
 
 

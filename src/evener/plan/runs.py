@@ -6,7 +6,7 @@ same parts with prefix sums: tests hold one against the other. Knows no order an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -54,7 +54,8 @@ class Load:
     spare: float = 0.0
     beside_on: str | None = None
     build: Build = CURRENT
-    _sums: dict[str, Floats] = field(init=False, default_factory=dict, compare=False, repr=False)
+    # What slots amount to, by what it depends on; loads made of one another with `replace` share it.
+    _known: dict[Hashable, tuple[Weights, Floats]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def slots(self) -> int:
@@ -176,16 +177,17 @@ class Load:
             return None
 
         def reading(together: int) -> Floats:
-            touched = self._per_slot(f"touched {together}", lambda s: touched_bytes(s, self.weights, tokens=together))
+            work, depth = self.workload, self.depth
+            touched = self._per_slot(("touched", together), lambda s: touched_bytes(s, self.weights, tokens=together))
             cache = self._per_slot(
-                f"cache {together}",
-                lambda s: cache_read_bytes(s, self.weights, self.workload, sequences=together, depth=self.depth),
+                ("cache", together, depth, work.kv_type_k, work.kv_type_v),
+                lambda s: cache_read_bytes(s, self.weights, work, sequences=together, depth=depth),
             )
             return _between(touched) / rate.value + _between(cache) / cache_rate.value
 
         work = reading(sequences)
         if sequences > 1 and speed.flop_per_s is not None:
-            operations = _between(self._per_slot("flop", lambda s: sum(flop(s, self.weights, head=True))))
+            operations = _between(self._per_slot(("flop",), lambda s: sum(flop(s, self.weights, head=True))))
             together = sequences * operations / (speed.flop_per_s.value * SMALL_BATCH_SHARE.value)
             work = np.maximum(work, np.minimum(together, sequences * reading(1)))
         return work + self._fixed(speed)
@@ -197,13 +199,15 @@ class Load:
         weights, tokens = self.weights, self.workload.prompt_tokens / self.batches
         context = self.depth + self.workload.prompt_tokens / 2
         flops = rate.value * self.build.multiply_share
-        multiplying = tokens * _between(self._per_slot("plain", lambda s: flop(s, weights, head=False)[0])) / flops
+        multiplying = tokens * _between(self._per_slot(("plain",), lambda s: flop(s, weights, head=False)[0])) / flops
         if weights.experts:
             each = tokens * weights.experts_used / weights.experts
-            routed = _between(self._per_slot("routed", lambda s: flop(s, weights, head=False)[1]))
+            routed = _between(self._per_slot(("routed",), lambda s: flop(s, weights, head=False)[1]))
             multiplying += tokens * routed / (flops * each / (each + EXPERT_TOKENS_HALF))
-        touched = _between(self._per_slot("batch", lambda s: touched_bytes(s, weights, tokens=round(tokens))))
-        attending = tokens * _between(self._per_slot("attention", lambda s: attention_flop(s, weights, context)))
+        batch = round(tokens)
+        touched = _between(self._per_slot(("touched", batch), lambda s: touched_bytes(s, weights, tokens=batch)))
+        attended = self._per_slot(("attention", context), lambda s: attention_flop(s, weights, context))
+        attending = tokens * _between(attended)
         work = np.maximum(touched / speed.weights_bytes_per_s.value, multiplying)
         return work + attending / (speed.attention_flop_per_s or rate).value + self._fixed(speed)
 
@@ -216,11 +220,17 @@ class Load:
         ]
         return (_between(_sums(each)) + graph) * 1e-6
 
-    def _per_slot(self, name: str, amount: Callable[[Stage], float]) -> Floats:
-        """Prefix sums of what single slots amount to. Seats share them by `name`."""
-        if name not in self._sums:
-            self._sums[name] = _sums([amount(_stage(s, 1, part=self.part(s))) for s in range(self.slots)])
-        return self._sums[name]
+    def _per_slot(self, what: tuple[Hashable, ...], amount: Callable[[Stage], float]) -> Floats:
+        """Prefix sums of what single slots amount to. `what` says all it depends on beside the model's placement."""
+        key = (id(self.weights), self.experts_in_ram, *what)
+        if key not in self._known:
+            sums = _sums([amount(stage) for stage in self._single_slots])
+            self._known[key] = self.weights, sums  # who is kept keeps its id
+        return self._known[key][1]
+
+    @cached_property
+    def _single_slots(self) -> list[Stage]:
+        return [_stage(slot, 1, part=self.part(slot)) for slot in range(self.slots)]
 
     def _crossing(self, objective: Objective, link: LinkSpeed, copied: bool) -> Floats:
         """The link's part of every run, without going on to another worker."""
@@ -236,7 +246,7 @@ class Load:
                 else:
                     found[rows, columns] = _link_s(link, crossing, self.build)
         if objective == "prompt":
-            graphs = _between(self._per_slot("graphs", lambda s: graph_bytes(s, self.weights)))
+            graphs = _between(self._per_slot(("graphs",), lambda s: graph_bytes(s, self.weights)))
             found += graphs / (link.gbit_per_s.value * 1e9 / 8)
         return found
 

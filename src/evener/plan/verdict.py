@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 
 from evener.errors import ConfigurationError, NameUnknown
 from evener.plan.routes import UNSTATED
-from evener.plan.words import gib, rate
+from evener.plan.words import gib, layers, rate
 from evener.records.plan import Candidate, Objective, Predicted, Value, Verdict, Workload
 from evener.records.weights import Weights
 
@@ -132,7 +132,7 @@ def _fits(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     speed = f", up to {context} tokens per user" if context else ""
     speed += _beside(chosen, aim)
     if chosen.kind == "cluster":
-        cards = ", ".join(f"{d.layers} layers on {d.host}/{d.card_name}" for d in chosen.devices)
+        cards = ", ".join(f"{layers(d.layers)} on {d.host}/{d.card_name}" for d in chosen.devices)
         return f"{weights.name} needs {held}: {cards}{_not_as_usual(chosen)}{speed}"
     if chosen.kind == "replicas":
         return f"{weights.name} on each of {' and '.join(chosen.hosts)}, users divided{speed}; no network in the way"
@@ -141,7 +141,7 @@ def _fits(chosen: Candidate, weights: Weights, aim: Objective) -> str:
         return f"{weights.name} fits on {chosen.hosts[0]} with experts in RAM: {held} on cards, {ram} in RAM{speed}"
     if chosen.kind == "partial-offload":
         left = sum(d.layers for d in chosen.devices if d.position < 0)
-        return f"{weights.name} fits on {chosen.hosts[0]} with {left} layers left to its CPU{speed}"
+        return f"{weights.name} fits on {chosen.hosts[0]} with {layers(left)} left to its CPU{speed}"
     return f"{weights.name} needs {held} and fits on {chosen.name} alone{speed}; no network in the way"
 
 
