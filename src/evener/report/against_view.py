@@ -98,7 +98,7 @@ def markdown(found: Against) -> str:
 
 def _markdown_side(name: str, run: RunSide) -> str:
     when = f"{run.started_at:%Y-%m-%d %H:%M} UTC, {run.state}"
-    return f"- **{name}**: {escaped(run.title)}, {when}, `{run.id.replace('`', '')}`\n"
+    return f"- **{name}**: {escaped(run.title)}, {when}, {escaped(run.id)}\n"
 
 
 def _markdown_row(figure: Figure) -> tuple[str, ...]:

@@ -29,9 +29,10 @@ def cautions(
     if shared := [layout.label for layout in layouts if layout.one_machine]:
         text = f"{listed(shared)}: its hosts are one machine; this is the cost of splitting, not of a cable"
         found.append(Caution(grave=False, text=text))
+    whole = summary.partial if summary else None
     for stage, layout in zip(stages, layouts, strict=True):
         where = f"{layout.label}: " if layout.kind or len(layouts) > 1 else ""
-        found += [Caution(grave=grave, text=f"{where}{text}") for grave, text in _stage(stage)]
+        found += [Caution(grave=grave, text=f"{where}{text}") for grave, text in _stage(stage, whole)]
     return tuple(sorted(found, key=lambda caution: not caution.grave))
 
 
@@ -69,14 +70,14 @@ def _requests(requests: Sequence[Request]) -> str:
     return f"{count(len(requests), 'request')}, {done} completed" + (f", failed: {classes(failed)}" if failed else "")
 
 
-def _stage(stage: Stage) -> Iterator[tuple[bool, str]]:
+def _stage(stage: Stage, whole: str | None) -> Iterator[tuple[bool, str]]:
     for check in stage.checks:
         yield from _check(check)
     if stage.users:
-        yield from _users(stage.users)
+        yield from _users(stage.users, whole)
     for other in (stage.speed, stage.context):
         if other:
-            yield from _result(other)
+            yield from _result(other, whole)
     for freed in stage.freed:
         yield from _freed(freed)
     yield from _drifted(stage)
@@ -97,7 +98,7 @@ def _check(check: CardCheck) -> Iterator[tuple[bool, str]]:
 
 
 def _pair(result: PairResult) -> Iterator[tuple[bool, str]]:
-    yield from _said(result)
+    yield from _said(result, None)
     if result.differing:
         yield (
             False,
@@ -107,18 +108,20 @@ def _pair(result: PairResult) -> Iterator[tuple[bool, str]]:
         yield False, f"nobody knows whether A and B differ in: {listed([condition(name) for name in result.unknown])}"
 
 
-def _said(result: UsersResult | SpeedResult | ContextResult | PairResult) -> Iterator[tuple[bool, str]]:
-    """What a result says about itself."""
+def _said(
+    result: UsersResult | SpeedResult | ContextResult | PairResult, whole: str | None
+) -> Iterator[tuple[bool, str]]:
+    """What a result says about itself, as far as the whole run does not say it already."""
     if result.validity != "valid":
         yield True, f"the figures must not be used: {result.validity}"
-    if result.partial:
+    if result.partial and result.partial != whole:
         yield True, f"measured only in part: {result.partial}"
     for note in result.notes:
         yield False, note
 
 
-def _result(result: SpeedResult | ContextResult) -> Iterator[tuple[bool, str]]:
-    yield from _said(result)
+def _result(result: SpeedResult | ContextResult, whole: str | None) -> Iterator[tuple[bool, str]]:
+    yield from _said(result, whole)
     if result.client.saturated:
         yield True, _SATURATED
     named = [(r.test, r.by_class, r.note) for r in result.rows] if isinstance(result, SpeedResult) else []
@@ -134,8 +137,8 @@ def _result(result: SpeedResult | ContextResult) -> Iterator[tuple[bool, str]]:
             yield False, f"{name}: {note}"
 
 
-def _users(result: UsersResult) -> Iterator[tuple[bool, str]]:
-    yield from _said(result)
+def _users(result: UsersResult, whole: str | None) -> Iterator[tuple[bool, str]]:
+    yield from _said(result, whole)
     if result.client.saturated:
         yield True, _SATURATED
     if result.kv_exhausted_from is not None:

@@ -68,7 +68,8 @@ def _of_one(layout: Layout) -> str | None:
     if layout.speed:
         return _rows(layout.speed)
     if layout.crowd and layout.crowd.comfortable:
-        return _bare(layout.crowd.comfortable.sentence)
+        sentence = _bare(layout.crowd.comfortable.sentence)
+        return sentence[:1].upper() + sentence[1:]
     if layout.crowd and layout.levels:
         return _curve(layout.levels, layout.crowd)
     return None

@@ -65,20 +65,33 @@ def _within(level: Level) -> float | None:
 
 
 def _cached(level: Level) -> float | None:
+    """Of interest where the cache was meant to help, or helped unasked."""
     cache = level.cache
-    return cache.cached_tokens / cache.prompt_tokens if cache and cache.prompt_tokens else None
+    if cache is None or not cache.prompt_tokens or not (cache.hits or level.mode == "warm"):
+        return None
+    return cache.cached_tokens / cache.prompt_tokens
+
+
+def _at_once(level: Level) -> float | None:
+    """Of people, who think and read; of users it is their number."""
+    return level.in_flight.mean if level.in_flight and level.people is not None else None
+
+
+def _first_answer(level: Level) -> Spread | None:
+    """Where it is another than the first token: a model that reasons answers later."""
+    return level.ttfa_ms if level.ttfa_ms and level.ttfa_ms.p50 != level.ttft_ms.p50 else None
 
 
 COLUMNS: tuple[Column, ...] = (
     Column(
-        title="answered at once", short="at\nonce", rank=5, of=_of(lambda x: x.in_flight.mean if x.in_flight else None)
+        title="answered at once", short="at\nonce", rank=5, of=_of(_at_once)
     ),
     Column(title="total tok/s", short="total\ntok/s", of=_of(lambda x: x.total_tokens_per_s)),
     Column(title="tok/s per user", short="each\ntok/s", of=lambda x: x.per_user_tokens_per_s),
     Column(title="of one user's", short="of one\nuser's", rank=3, of=_share(lambda x: x.degradation)),
     Column(title="first token, ms", short="TTFT\nms", of=lambda x: x.ttft_ms),
     Column(title="its p90, ms", short="TTFT\np90", rank=2, of=lambda x: slow_end(x.ttft_ms)),
-    Column(title="first answer token, ms", short="TTFA\nms", rank=7, of=lambda x: x.ttfa_ms),
+    Column(title="first answer token, ms", short="TTFA\nms", rank=7, of=_first_answer),
     Column(title="between tokens, ms", short="ITL\nms", rank=10, of=_of(lambda x: x.itl_ms.p50)),
     Column(title="longest stall, ms", short="stall\nms", rank=9, of=_of(lambda x: x.worst_stall_ms)),
     Column(title="within limits", short="within\nlimits", rank=0, of=_share(_within)),

@@ -33,7 +33,7 @@ def document(story: Story) -> str:
         *(part for layout in story.layouts for part in _layout(layout)),
         _conditions(story),
         _list([escaped(text) for text in story.limits], "#### What these figures do not say"),
-        f"Run `{story.id.replace('`', '')}`, {story.started_at:%Y-%m-%d %H:%M} UTC, {story.state}; evener\n",
+        f"Run {escaped(story.id)}, {story.started_at:%Y-%m-%d %H:%M} UTC, {story.state}; measured by evener\n",
     ]
     return "\n".join(part for part in parts if part)
 

@@ -16,7 +16,7 @@ from evener.records.run import Run, Stage, Summary
 from evener.records.speed_rows import SpeedResult
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import CardRow, CommandLine, Crowd, Layout, Moment, RunRow, RunState
-from evener.report.words import listed, shorten, size
+from evener.report.words import listed, model_file, shorten, size
 
 _LONGEST_FACT = 200
 
@@ -239,7 +239,7 @@ def models(run: Run, summary: Summary | None) -> str | None:
     named = [result.model for stage in (summary.stages if summary else ()) for result in results(stage)]
     if summary and summary.pair:
         named += [summary.pair.a.model, summary.pair.b.model]
-    return listed(list(dict.fromkeys(name for name in named if name))) or None
+    return listed(list(dict.fromkeys(model_file(name) for name in named if name))) or None
 
 
 def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | None) -> RunRow:

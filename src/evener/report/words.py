@@ -32,7 +32,7 @@ def number(value: float | None) -> str:
 def percent(share: float) -> str:
     """A share of 1 as "44 %"; small ones keep a decimal."""
     hundredths = share * 100
-    return f"{hundredths:.0f} %" if abs(hundredths) >= 9.95 else f"{hundredths:.1f} %"
+    return f"{hundredths:.0f} %" if abs(hundredths) >= 9.95 or not hundredths else f"{hundredths:.1f} %"
 
 
 def signed_percent(share: float) -> str:
@@ -61,6 +61,13 @@ def company(n: int, interval: Interval) -> str:
 def count(n: int, one: str, many: str | None = None) -> str:
     """ "1 card", "3 cards" """
     return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def model_file(name: str) -> str:
+    """A model by its file's name where a server tells the whole path; "org/model" stays."""
+    if name.startswith("/") or name[1:3] in (":\\", ":/"):
+        return name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].removesuffix(".gguf") or name
+    return name
 
 
 def listed(words: Sequence[str]) -> str:
