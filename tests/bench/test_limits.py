@@ -1,4 +1,4 @@
-"""For how many it is good, with shares whose intervals can be followed with a pencil: n of n has n / (n + 3.84)."""
+"""For how many it is good, with shares whose intervals can be followed with a pencil: n of n has 0.025 ** (1 / n)."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_a_request_meets_the_limits_when_both_its_times_do() -> None:
 @pytest.mark.parametrize(
     ("met", "of", "told"),
     [
-        (35, 35, "yes"),  # Wilson 90.1-100 %: the fewest requests that can show nine in ten
-        (34, 34, "unresolved"),  # 89.8-100 %
+        (36, 36, "yes"),  # 0.025 ** (1/36) = 0.9026: the fewest requests that can show nine in ten
+        (35, 35, "unresolved"),  # 0.89998
         (12, 24, "no"),  # 31-69 %
-        (33, 36, "unresolved"),  # 78-97 %
+        (33, 36, "unresolved"),  # 78-98 %
         (0, 0, "unresolved"),
     ],
 )
@@ -72,9 +72,9 @@ def test_a_share_is_comfortable_only_when_its_interval_says_so(met: int, of: int
 
 
 def test_how_many_requests_would_decide() -> None:
-    # 1.96^2 x 0.9 x 0.1 = 0.3457; / 0.1^2 = 34.6, / 0.05^2 = 138.3
-    assert requests_needed(Share(met=6, of=6, interval=None), 0.9) == 35
-    assert requests_needed(Share(met=19, of=20, interval=None), 0.9) == 139
+    # With 154 answers and a share of 0.9, P(146 or more are good) first falls below 0.025: 146 = floor(0.95 x 154).
+    assert requests_needed(Share(met=6, of=6, interval=None), 0.9) == 36
+    assert requests_needed(Share(met=19, of=20, interval=None), 0.9) == 154
     assert requests_needed(Share(met=9, of=10, interval=None), 0.9) is None
 
 
@@ -85,16 +85,16 @@ def test_it_is_comfortable_for_the_largest_count_below_which_all_hold() -> None:
     assert (found.holds_for, found.fails_at, found.unresolved_at) == (4, 8, None)
     assert found.sentence == (
         "comfortable for 4 users (chat: 90% of requests with TTFT within 2000 ms and 66 ms per token); "
-        "with 8 only 20 of 40 (35%-65%)"
+        "with 8 only 20 of 40 (34%-66%)"
     )
 
 
 def test_what_n_cannot_decide_is_said_with_what_would() -> None:
     found = comfortable([at(1, 40, 40, people=True), at(4, 12, 12, people=True)], LIMITS, 0.9, profile=None)
     assert found is not None
-    assert (found.unit, found.holds_for, found.unresolved_at, found.requests_needed) == ("people", 1, 4, 35)
+    assert (found.unit, found.holds_for, found.unresolved_at, found.requests_needed) == ("people", 1, 4, 36)
     assert found.sentence.startswith("comfortable for 1 person (")
-    assert found.sentence.endswith("4 cannot be decided: 12 of 12 (76%-100%); 35 requests would decide")
+    assert found.sentence.endswith("4 cannot be decided: 12 of 12 (74%-100%); 36 requests would decide")
 
 
 def test_nobody_is_comfortable_where_not_even_one_is() -> None:

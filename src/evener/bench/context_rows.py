@@ -1,4 +1,4 @@
-"""Answers at one prompt length to its row: right ones of how many, with Wilson's interval; TTFT and rates. Pure.
+"""Answers at one prompt length to its row: right ones of how many, with the share's interval; TTFT and rates. Pure.
 
 A request that failed, or an answer that never came out of its reasoning, is in no score: unknown is not wrong.
 """
@@ -15,7 +15,7 @@ from evener.bench.speed_rows import RATE, is_cache_hit, repeated
 from evener.bench.summarise import decode_rate
 from evener.records.context_limits import ContextLength, DepthScored, Scored
 from evener.records.load import Request
-from evener.stats.intervals import wilson
+from evener.stats.intervals import share_interval
 
 TRUNCATED_BELOW = 0.98  # of the tokens that were sent, by the server's own tokenizer
 TRUNCATED_BELOW_BY_WORDS = 0.7  # where words are all that is known
@@ -70,7 +70,7 @@ def length_row(tokens: int, answers: Sequence[Answered], decodes: Sequence[Reque
 def scored(answers: Iterable[Answered]) -> Scored:
     """Right ones of those that can be judged."""
     judged = [one.right for one in answers if one.right is not None]
-    return Scored(n=len(judged), right=sum(judged), interval=wilson(sum(judged), len(judged)))
+    return Scored(n=len(judged), right=sum(judged), interval=share_interval(sum(judged), len(judged)))
 
 
 def _prefill(request: Request, rtt_s: float) -> float | None:

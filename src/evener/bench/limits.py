@@ -1,7 +1,7 @@
 """What people accept, and for how many a server stays within it. Pure.
 
-Wilson's interval decides: a count holds when the lower end of its share of good requests reaches the target, fails when
-the upper end stays below, and is unresolved otherwise, which is an answer.
+The interval of its share of good requests decides: a count holds when the lower end, never above Wilson's, reaches the
+target, fails when the upper end stays below, and is unresolved otherwise, which is an answer.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import ceil
-from statistics import NormalDist
 
 from evener.errors import ConfigurationError
 from evener.records.load import Comfort, Comfortable, Level, Limits, Share
-from evener.stats.intervals import wilson
+from evener.stats.intervals import share_interval, tries_needed
 
-Z = NormalDist().inv_cdf(0.975)
 MOST_NEEDED = 100_000  # more requests than that would decide nothing in a lifetime
 
 
@@ -41,7 +38,7 @@ def meets(limits: Limits, *, ttft_ms: float | None, tpot_ms: float | None) -> bo
 
 
 def share(met: int, of: int) -> Share:
-    return Share(met=met, of=of, interval=wilson(met, of))
+    return Share(met=met, of=of, interval=share_interval(met, of))
 
 
 def comfort(seen: Share, target: float) -> Comfort:
@@ -53,14 +50,8 @@ def comfort(seen: Share, target: float) -> Comfort:
 
 
 def requests_needed(seen: Share, target: float) -> int | None:
-    """How many requests would decide it if the share stayed as it is; None when none would, or too many.
-
-    Wilson's interval excludes the target when  n >= z^2 target (1 - target) / (share - target)^2.
-    """
-    if not seen.of or seen.met / seen.of == target:
-        return None
-    needed = ceil(Z * Z * target * (1 - target) / (seen.met / seen.of - target) ** 2)
-    return needed if needed <= MOST_NEEDED else None
+    """How many requests would decide it if the share stayed as it is; None when none would, or too many."""
+    return tries_needed(seen.met, seen.of, target, most=MOST_NEEDED)
 
 
 def comfortable(levels: Sequence[Level], limits: Limits, target: float, *, profile: str | None) -> Comfortable | None:

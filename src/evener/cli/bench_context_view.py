@@ -88,7 +88,7 @@ def remarks(result: ContextResult) -> list[str]:
     ]
     lines += result.notes
     lines.append("needles: one code of four in the text, at five places; put together: three facts far apart")
-    lines.append("right/asked and Wilson's 95 % interval of the share; mean ± standard deviation")
+    lines.append("right/asked and the share's 95 % interval; mean ± standard deviation")
     if result.partial:
         lines.append(f"partial: {result.partial}")
     return lines

@@ -26,7 +26,7 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """Questions with one right answer each, judged by code. `interval` is Wilson's 95 % interval, None for n = 0."""
+    """Questions with one right answer each, judged by code. `interval` is the share's at 95 %, None for n = 0."""
 
     n: int
     right: int  # answered rightly

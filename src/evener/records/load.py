@@ -119,7 +119,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share of requests. `interval` is Wilson's at 95 %."""
+    """A share of requests. `interval` covers it with 95 % (docs/decisions/0016)."""
 
     met: int  # requests that it is about
     of: int  # all of them, failed ones too
@@ -205,7 +205,7 @@ class Mixed:
 class Comfortable:
     """For how many it is good: the largest count that holds, with all smaller ones, at these limits.
 
-    A count holds when the lower end of Wilson's 95 % interval of its share within the limits is at least the target.
+    A count holds when the lower end of the 95 % interval of its share within the limits is at least the target.
     """
 
     unit: Literal["people", "users"]  # what is counted

@@ -55,39 +55,35 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Interval | No
 
 
 def share_interval(successes: int, n: int, *, confidence: float = 0.95) -> Interval | None:
-    """The exact interval of a share (Clopper & Pearson 1934): covers it with at least the confidence. None for n = 0.
+    """An interval that covers any share with at least the confidence, and contains Wilson's. None for n = 0.
 
-    Why not Wilson's: docs/decisions/0010.
+    The exact one (Clopper & Pearson 1934), widened to Wilson's where that reaches further, by less than 0.001. Wilson's
+    own covers as little as 83 %: docs/decisions/0016.
     """
-    if n == 0:
+    score = wilson(successes, n, confidence=confidence)
+    if score is None:
         return None
     tail = (1 - confidence) / 2
-    return _lower(successes, n, tail), 1 - _lower(n - successes, n, tail)
+    return min(score[0], _lower(successes, n, tail)), max(score[1], 1 - _lower(n - successes, n, tail))
 
 
 def tries_needed(successes: int, n: int, target: float, *, most: int, confidence: float = 0.95) -> int | None:
     """About how many tries would put the target outside of the share's interval, if the share stayed as it is.
 
-    None when it lies on the target, when nothing was tried, or when `most` would not do.
+    None when it lies on the target, when nothing was tried, or when `most` would not do. Wilson's excludes the target
+    from  n = z^2 target (1 - target) / (share - target)^2  on, the exact one soon after.
     """
     if n == 0 or successes / n == target:
         return None
-    better, tail = successes / n > target, (1 - confidence) / 2
+    share, z, tail = successes / n, NormalDist().inv_cdf((1 + confidence) / 2), (1 - confidence) / 2
 
     def decides(tries: int) -> bool:
-        if better:
-            return _at_least(math.floor(successes * tries / n + 1e-9), tries, target) <= tail
-        return _at_least(tries - math.ceil(successes * tries / n - 1e-9), tries, 1 - target) <= tail
+        if share > target:
+            return _at_least(math.floor(share * tries + 1e-9), tries, target) <= tail
+        return _at_least(tries - math.ceil(share * tries - 1e-9), tries, 1 - target) <= tail
 
-    low, high = 0, 1
-    while not decides(high):
-        if high >= most:
-            return None
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if decides(middle) else (middle, high)
-    return high
+    low = max(1, math.ceil(z * z * target * (1 - target) / (share - target) ** 2))
+    return next((tries for tries in range(low, min(most, 2 * low + 100) + 1) if decides(tries)), None)
 
 
 def _lower(successes: int, n: int, tail: float) -> float:
@@ -100,13 +96,9 @@ def _lower(successes: int, n: int, tail: float) -> float:
 
 
 def _at_least(k: int, n: int, p: float) -> float:
-    """P(B >= k), B binomial(n, p). Terms are added upwards until they no longer count."""
-    if k <= 0:
-        return 1.0
-    if p <= 0.0:
-        return 0.0
-    if p >= 1.0:
-        return 1.0
+    """P(B >= k), B binomial(n, p), for k around n p or above it: terms are added upwards until they no longer count."""
+    if k <= 0 or p <= 0.0:
+        return 1.0 if k <= 0 else 0.0
     total, term = 0.0, _binomial(n, k, p)
     for i in range(k, n + 1):
         total += term
