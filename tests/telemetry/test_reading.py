@@ -78,8 +78,8 @@ def test_the_interface_that_carries_the_link_is_named() -> None:
 
 def test_a_card_has_the_id_and_name_of_the_scan() -> None:
     """rocm-smi's scan knows it by another id; its bus tells."""
-    known = Known(cards=(Card(id="0xabc", kind="rocm", name="RX 7900 XT", bus_id="0000:03:00.0"),))
-    sample = fed(["amd 0000:03:00.0 gpu_busy_percent=50", "tick"], known)[0]
+    known = Known(cards=(Card(id="0xabc", kind="rocm", name="RX 7900 XT", bus_id="00000000:0C:00.0"),))
+    sample = fed(["amd 0000:0c:00.0 gpu_busy_percent=50", "tick"], known)[0]
     assert [(card.card, card.name) for card in sample.cards[1:]] == [("0xabc", "RX 7900 XT")]
 
 

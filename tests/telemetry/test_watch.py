@@ -6,13 +6,15 @@ import asyncio
 import os
 import signal
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evener.edges.local_shell import LocalShell
 from evener.errors import HostError
-from evener.records.telemetry import Sample
+from evener.records.telemetry import Joined, Sample
 from evener.telemetry import watch
 from evener.telemetry.tell import tell
 from evener.telemetry.watch import Seen, Watched, Way, watching
@@ -87,10 +89,20 @@ async def test_a_host_that_nobody_can_ask_is_unknown_with_the_reason() -> None:
 
 
 async def test_a_host_that_never_answers_delays_nobody_and_is_a_gap() -> None:
+    begun = time.monotonic()
     async with watching([Watched(host="beta", shell=FakeShell(host="beta"))]) as seen:
+        assert time.monotonic() - begun < watch.READY_WITHIN_S / 2
         assert seen.lost == {"beta": "sh: no such program"}
     (gap,) = tell(seen).hosts[0].gaps
     assert (gap.from_s, gap.to_s, gap.why) == (0.0, None, "sh: no such program")
+
+
+async def test_a_host_that_is_tried_again_and_again_is_said_to_be_lost_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "AGAIN_AFTER_S", (0.01,))
+    shell = FakeShell(host="beta")
+    async with watching([Watched(host="beta", shell=shell)]) as seen:
+        await until(lambda: shell.ran.count(shell.ran[0]) > 2)
+    assert len(seen.samples) == 1
 
 
 async def test_a_silent_host_is_lost_until_it_speaks_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +173,15 @@ async def test_time_begins_when_the_run_says_so() -> None:
     async with watching([Watched(host="beta", shell=shell)], started_ns=watch.now_ns() - 5_000_000_000) as seen:
         pass
     assert 5.0 <= seen.samples[0].at_s < 6.0
+
+
+def test_time_may_begin_later_with_the_first_request() -> None:
+    seen = Seen([Watched(host="beta", shell=None)], every_s=1.0, started_ns=1_000_000_000, keep=lambda _sample: None)
+    joined = Joined(at_s=1.5, host="beta", card="cpu", pid=7)
+    seen.add(Sample(at_s=1.5, host="beta", joined=(joined,)))
+    seen.begin(3_000_000_000)
+    assert seen.samples == [Sample(at_s=-0.5, host="beta", joined=(replace(joined, at_s=-0.5),))]
+    assert seen.started_ns == 3_000_000_000
 
 
 async def test_a_mac_is_asked_in_its_own_way() -> None:

@@ -244,9 +244,7 @@ class _Errand:
 
     def _begin_time(self, seen: telemetry.Seen) -> None:
         """The run's time begins with its first request, and goes on behind that of earlier parts."""
-        started_ns = time.perf_counter_ns() - round(self._part.elapsed_s * 1e9)
-        earlier_s, seen.started_ns = (started_ns - seen.started_ns) / 1e9, started_ns
-        seen.samples[:] = [replace(sample, at_s=round(sample.at_s - earlier_s, 3)) for sample in seen.samples]
+        seen.begin(time.perf_counter_ns() - round(self._part.elapsed_s * 1e9))
         self._has_begun = True
         for sample in seen.samples:
             self._sample(sample)

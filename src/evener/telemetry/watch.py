@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evener.dialects import host_watch, net_path, nvidia_smi
 from evener.errors import HostError
@@ -75,6 +75,12 @@ class Seen:
 
     def now_s(self) -> float:
         return round((now_ns() - self.started_ns) / 1e9, 3)
+
+    def begin(self, started_ns: int) -> None:
+        """Let time zero be `started_ns`, e.g. that of the first request; what came before it has times below zero."""
+        earlier_s = (started_ns - self.started_ns) / 1e9
+        self.started_ns = started_ns
+        self.samples[:] = [_earlier(sample, earlier_s) for sample in self.samples]
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
@@ -232,6 +238,11 @@ async def _read(child: Child, reading: Reading, seen: Seen, heard: asyncio.Event
     finally:
         coming.cancel()
         await asyncio.gather(coming, return_exceptions=True)
+
+
+def _earlier(sample: Sample, by_s: float) -> Sample:
+    joined = tuple(replace(one, at_s=round(one.at_s - by_s, 3)) for one in sample.joined)
+    return replace(sample, at_s=round(sample.at_s - by_s, 3), joined=joined)
 
 
 def _hear(seen: Seen, sample: Sample, machine: str | None) -> None:
