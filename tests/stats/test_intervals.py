@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-from math import comb, log
+from math import ceil, comb, log
 
 import pytest
 
@@ -107,3 +107,19 @@ def test_a_printed_interval_covers_at_least_94_percent(q: float, n: int) -> None
         assert interval is not None
         hits += interval[0] <= truth <= interval[1]
     assert hits >= 0.94 * runs
+
+
+@pytest.mark.parametrize(("q", "n", "truth"), [(0.5, 8, 3), (0.9, 30, 7), (0.95, 60, 9)])
+def test_a_printed_interval_covers_values_with_ties_too(q: float, n: int, truth: int) -> None:
+    """Exponential with mean 3, rounded up: P(X <= k) = 1 - exp(-k / 3) is 0.63 for 3 and 0.49 for 2, and so on."""
+    draw, runs, hits = random.Random(n), 1000, 0
+    for _ in range(runs):
+        interval = quantile_interval([float(ceil(draw.expovariate(1 / 3))) for _ in range(n)], q)
+        assert interval is not None
+        hits += interval[0] <= truth <= interval[1]
+    assert hits >= 0.94 * runs
+
+
+def test_below_59_values_p95_has_no_95_percent_interval() -> None:
+    assert quantile_interval([1.0] * 58, 0.95) is None
+    assert quantile_interval([1.0] * 59, 0.95) == (1.0, 1.0)
