@@ -11,7 +11,7 @@ import pytest
 
 from evener.edges.run_folder import list_runs, open_run
 from evener.testing.fake_engine import FakeEngine, fake_engine
-from tests.cli.test_bench import evener, runs, started
+from tests.cli.test_bench import evener, refused, runs, started
 
 __all__ = ["runs"]
 
@@ -79,8 +79,12 @@ async def test_ctrl_c_keeps_the_pairs_so_far(runs: Path) -> None:
         (("127.0.0.1:1", "127.0.0.1:2", "--api-key", "k"), "error: --api-key: a key on the command line stays in"),
     ],
 )
-async def test_a_pair_that_is_none_is_one_line(runs: Path, arguments: tuple[str, ...], error: str) -> None:
-    ended = await evener(*arguments, command="pair")
-    assert ended.code == 2
-    assert error in ended.err
-    assert "Traceback" not in ended.err
+def test_a_pair_that_is_none_is_one_line(
+    runs: Path,
+    arguments: tuple[str, ...],
+    error: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert refused("pair", *arguments, monkeypatch=monkeypatch) == 2
+    assert error in capsys.readouterr().err

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evener import state
@@ -71,7 +71,8 @@ async def next_part(
     data = open_run(find_run(state.runs_folder(), run))
     wanted = _load_fact(data)
     load = from_data(Load, wanted["load"], source=f"{data.path}: its load")
-    _require_left(data, load)
+    earlier = standing(data)
+    _require_left(data, load, earlier)
     target = measure.target(named or str(wanted["target"]), api_key_env=api_key_env)
     server = await ask(target, load, report)
     conditions = measure.as_known(measure.users_conditions(server, load), target)
@@ -89,7 +90,7 @@ async def next_part(
         load=load,
         conditions=data.run.conditions,
         folder=folder,
-        earlier=data.requests,
+        earlier=earlier,
         queues=_queues(data),
     )
 
@@ -104,9 +105,22 @@ def _load_fact(data: RunData) -> dict[str, Any]:
     return found
 
 
-def _require_left(data: RunData, load: Load) -> None:
-    missing = [users for users in load.levels if not is_whole(data.requests, users, load)]
-    if not missing and (load.mixed is None or is_mixed_whole(data.requests, load)):
+def standing(data: RunData) -> tuple[Request, ...]:
+    """All requests, but those that count for nothing as warm-ups: of a level in which the server died.
+
+    Each of them may have ended, in a failure, and yet the level is not whole.
+    """
+    measured = [request for request in data.requests if not request.warm_up]
+    cut_short = data.summary is None or data.summary.partial is not None
+    if not (cut_short and measured and measured[-1].failure):
+        return data.requests
+    fallen = (measured[-1].users, measured[-1].part)
+    return tuple(replace(r, warm_up=True) if (r.users, r.part) == fallen else r for r in data.requests)
+
+
+def _require_left(data: RunData, load: Load, earlier: Sequence[Request]) -> None:
+    missing = [users for users in load.levels if not is_whole(earlier, users, load)]
+    if not missing and (load.mixed is None or is_mixed_whole(earlier, load)):
         raise ConfigurationError(
             f"{data.path.name} is complete: nothing is left to measure", hint=f"evener report {data.path.name}"
         )
