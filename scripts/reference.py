@@ -38,6 +38,7 @@ from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
 from evener.records.load import Request, UsersResult
+from evener.records.pair import PairResult
 from evener.records.run import Run, Summary
 from evener.records.telemetry import Sample
 from evener.records.whatif import PlanAnswer, WhatIf
@@ -221,9 +222,11 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener plan --json": ("without a model, with `--sweep`, `--grid` or `--quant any`: a row per question", WhatIf),
     "evener status --json": ("every deployment on record", list[Deployment]),
     "evener bench users --json": (
-        "the result, and beside its keys `conditions` ([Conditions](#conditions)) and `run` (the run folder, or null)",
+        "the result, and beside its keys `conditions` ([Conditions](#conditions)), `telemetry` "
+        "([Telemetry](#telemetry)), `drift` ([Drift](#drift), with --duration) and `run` (the run folder, or null)",
         UsersResult,
     ),
+    "evener bench pair --json": ("the verdict and the pairs, and beside its keys `run` (the run folder)", PairResult),
     "evener engine install --json": ("what was installed", Installed),
     "evener engine push --json": ("what is there now", Installed),
     "evener engine list --json": ("every engine in sight", list[FoundEngine]),
