@@ -42,6 +42,7 @@ from evener.records.pair import PairResult
 from evener.records.run import Run, Summary
 from evener.records.telemetry import Sample
 from evener.records.whatif import PlanAnswer, WhatIf
+from evener.report.against_parts import Against
 from evener.report.parts import RunRow, Story
 
 HELP_WIDTH = 80
@@ -238,6 +239,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener models push --json": ("where the model is now", Pushed),
     "evener models show --json": ("what a header says", Shown),
     "evener report --json": ("the report", Story),
+    "evener report RUN OTHER --json": ("two runs side by side", Against),
     "evener runs --json": ("every run folder, newest first", list[RunRow]),
     "evener up --json": (MESSAGES_EACH, None),
     "evener down --json": (MESSAGES_EACH, None),

@@ -43,6 +43,9 @@ def find(name: str) -> RunData:
 
 def tell(data: RunData) -> Story:
     """What a report says about the run. Raises RunUnreadable when its telemetry cannot be read."""
+    from evener.api.unfinished import with_levels
+
+    data = with_levels(data)
     return story.tell(data.run, data.summary, data.facts, data.requests, read_telemetry(data.path))
 
 

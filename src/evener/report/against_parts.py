@@ -18,10 +18,10 @@ class RunSide:
 
     id: str
     what: str
-    title: str
+    title: str  # its model and what was done
     state: RunState
     started_at: datetime
-    headline: str
+    headline: str  # of its own report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class Differing:
     """A condition that is known of both and not the same, in words."""
 
     name: str
-    a: str
-    b: str
+    a: str  # in run A
+    b: str  # in run B
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class Figure:
     name: str
     about: str
     unit: str
-    a: Measured
-    b: Measured
+    a: Measured  # in run A
+    b: Measured  # in run B
     change: float | None
     outcome: FigureOutcome
 
@@ -63,11 +63,11 @@ class Against:
     `differing` are conditions known to differ, `unknown` those that nobody knows of one of the two.
     """
 
-    a: RunSide
-    b: RunSide
+    a: RunSide  # what is held against
+    b: RunSide  # what is held against it
     comparable: bool
-    sentence: str
+    sentence: str  # how many figures speak for which
     cautions: tuple[Caution, ...]
     differing: tuple[Differing, ...]
     unknown: tuple[str, ...]
-    figures: tuple[Figure, ...]
+    figures: tuple[Figure, ...]  # that both runs have

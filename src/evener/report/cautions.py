@@ -16,6 +16,7 @@ from evener.report.parts import Caution, Layout
 from evener.report.rows import condition, left_bytes
 from evener.report.words import classes, count, listed, size
 
+_UNFINISHED = "not finished"
 _SATURATED = "the measuring client was saturated: the server may be faster than these figures say"
 
 
@@ -29,7 +30,7 @@ def cautions(
     if shared := [layout.label for layout in layouts if layout.one_machine]:
         text = f"{listed(shared)}: its hosts are one machine; this is the cost of splitting, not of a cable"
         found.append(Caution(grave=False, text=text))
-    whole = summary.partial if summary else None
+    whole = summary.partial if summary else _UNFINISHED
     for stage, layout in zip(stages, layouts, strict=True):
         where = f"{layout.label}: " if layout.kind or len(layouts) > 1 else ""
         found += [Caution(grave=grave, text=f"{where}{text}") for grave, text in _stage(stage, whole)]
@@ -114,7 +115,7 @@ def _said(
     """What a result says about itself, as far as the whole run does not say it already."""
     if result.validity != "valid":
         yield True, f"the figures must not be used: {result.validity}"
-    if result.partial and result.partial != whole:
+    if result.partial and whole not in (result.partial, _UNFINISHED):
         yield True, f"measured only in part: {result.partial}"
     for note in result.notes:
         yield False, note

@@ -94,16 +94,16 @@ class CommandLine:
 class Crowd:
     """How the users of a layout were made, and for how many of them it is good."""
 
-    mode: Mode
-    arrivals: Arrivals
+    mode: Mode  # whether the cache was meant to help
+    arrivals: Arrivals  # who decides when the next request is sent
     profile: str | None  # what the people do, by name
     people: bool  # whether user counts count people, who think and read
     turns: int  # requests per conversation
     think_s: float  # between an answer and the same user's next request, on average
-    shared_prefix_tokens: int
-    limits: Limits | None
-    comfortable: Comfortable | None
-    mixed: Mixed | None
+    shared_prefix_tokens: int  # at the beginning of every prompt, the same for all
+    limits: Limits | None  # that people accept
+    comfortable: Comfortable | None  # None without limits
+    mixed: Mixed | None  # a long prompt that arrived while others decoded
     kv_exhausted_from: int | None  # the fewest users whose requests were ended because the KV pool ran full
 
 
@@ -133,7 +133,7 @@ class Layout:
     prompt_tokens: int | None
     output_tokens: int | None
     commands: tuple[CommandLine, ...]
-    crowd: Crowd | None = None
+    crowd: Crowd | None = None  # how its users were made
     speed: SpeedResult | None = None
     context: ContextResult | None = None
     telemetry: Telemetry | None = None
@@ -149,17 +149,17 @@ class Layout:
 class LevelSpan:
     """When one user count was measured, in seconds since the start of the run."""
 
-    layout: str | None
+    layout: str | None  # its name
     users: int
-    from_s: float
-    to_s: float
+    from_s: float  # the first measured request was sent
+    to_s: float  # the last one ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
     """One line over time; the same `style` in two panels is the same card. A value of None breaks the line."""
 
-    label: str
+    label: str  # what it is of
     style: int
     points: tuple[tuple[float, float | None], ...]  # (seconds since the start of the run, value)
 
@@ -170,18 +170,18 @@ class Panel:
 
     name: str
     unit: str
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve, ...]  # one per card, interface, or one for all users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """What happened when. Values are means over `bin_s` seconds; times count from the start of the run."""
 
-    from_s: float
-    to_s: float
+    from_s: float  # the first request was sent
+    to_s: float  # the last token or the last end
     bin_s: float
-    spans: tuple[LevelSpan, ...]
-    panels: tuple[Panel, ...]
+    spans: tuple[LevelSpan, ...]  # the user counts, in the order measured
+    panels: tuple[Panel, ...]  # speed first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

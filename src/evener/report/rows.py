@@ -11,6 +11,7 @@ from evener.records.conditions import Conditions
 from evener.records.context_limits import ContextResult
 from evener.records.events import Fact
 from evener.records.load import UsersResult
+from evener.records.pair import PairResult
 from evener.records.plan import Candidate, DevicePlan, ModelSummary
 from evener.records.run import Run, Stage, Summary
 from evener.records.speed_rows import SpeedResult
@@ -232,13 +233,12 @@ def model_name(model: ModelSummary) -> str:
     return model.name if model.quantisation in model.name else f"{model.name} {model.quantisation}"
 
 
-def models(run: Run, summary: Summary | None) -> str | None:
+def models(run: Run, stages: Sequence[Stage], pair: PairResult | None) -> str | None:
     """The plan's model; of a run without one, what its server called it."""
     if run.plan:
         return model_name(run.plan.model)
-    named = [result.model for stage in (summary.stages if summary else ()) for result in results(stage)]
-    if summary and summary.pair:
-        named += [summary.pair.a.model, summary.pair.b.model]
+    named = [result.model for stage in stages for result in results(stage)]
+    named += [pair.a.model, pair.b.model] if pair else []
     return listed(list(dict.fromkeys(model_file(name) for name in named if name))) or None
 
 
@@ -250,7 +250,7 @@ def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | N
         bytes=size_bytes,
         what=run.what,
         started_at=run.started_at,
-        model=models(run, summary),
+        model=models(run, summary.stages if summary else (), summary.pair if summary else None),
         layouts=tuple(stage.layout for stage in summary.stages) if summary else (),
         state=state(summary),
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evener.records.events import Fact
 from evener.records.load import Request
+from evener.records.pair import PairResult
 from evener.records.run import Run, Stage, Summary
 from evener.records.telemetry import Sample
 from evener.report import comparing, headlines, recover, rows
@@ -33,7 +34,7 @@ def tell(
     return Story(
         id=run.id,
         what=run.what,
-        title=title(run, summary),
+        title=title(run, stages, pair),
         state=rows.state(summary),
         started_at=run.started_at,
         ended_at=summary.ended_at if summary else None,
@@ -59,9 +60,9 @@ def planned(run: Run) -> tuple[Stage, ...]:
     return (Stage(layout=choice),) if choice else ()
 
 
-def title(run: Run, summary: Summary | None) -> str:
+def title(run: Run, stages: Sequence[Stage], pair: PairResult | None) -> str:
     """The model, its quantisation and what was done."""
-    model = rows.models(run, summary)
+    model = rows.models(run, stages, pair)
     return f"{model}: {run.what}" if model else run.what
 
 
