@@ -91,5 +91,6 @@ def test_windows_of_a_long_run_are_longer_than_a_second() -> None:
 
 
 def test_a_card_that_did_nothing_worth_saying_is_not_in_the_sentence() -> None:
-    samples = [*warming([60.0, 61.0] * 24), gpu(5.0, host="beta", temperature_c=None)]
+    blips = [gpu(s / 5, host="gamma", slowed_by=("heat",) if s == 7 else ()) for s in range(200)]  # half a percent
+    samples = [*warming([60.0, 61.0] * 24), gpu(5.0, host="beta", temperature_c=None), *blips]
     assert "while" not in drift(events(10, 8), samples, from_s=0.0, to_s=48.0).sentence

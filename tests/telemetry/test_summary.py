@@ -26,7 +26,7 @@ def test_a_card_over_a_run() -> None:
     samples = [
         gpu(0, temperature_c=60, power_w=100, memory_used_bytes=5, slowed_by=(), **{limit: 450.0}, **asked),
         gpu(1, temperature_c=70, power_w=300, memory_used_bytes=9, slowed_by=("heat",), **{limit: 400.0}, **asked),
-        gpu(2, temperature_c=80, power_w=200, memory_used_bytes=7, slowed_by=both, **asked),
+        gpu(2, temperature_c=80, power_w=200, memory_used_bytes=7, slowed_by=both, **{limit: 450.0}, **asked),
     ]
     (card,) = watched(samples)[0].cards
     assert card.temperature_c == Extent(least=60, mean=70.0, most=80, n=3)

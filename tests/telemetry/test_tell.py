@@ -52,6 +52,13 @@ def test_a_card_that_a_scan_knows_and_nobody_speaks_of_is_named() -> None:
     assert "Arc B580: nothing on this host tells what it does" in host.unknown
 
 
+def test_the_cards_of_a_host_that_nobody_can_ask_are_not_blamed_on_its_tools() -> None:
+    stated = Card(id="stated0", kind="unknown", name="RTX 5080")
+    watched = Watched(host="maybe", shell=None, why="stated, not there to be asked", cards=(stated,))
+    made = Seen([watched], every_s=1.0, started_ns=0, keep=lambda _sample: None)
+    assert tell(made, to_s=1.0).hosts[0].unknown == ()
+
+
 def test_conditions_hold_what_was_seen_and_stated() -> None:
     samples = [gpu(0.0, temperature_c=61.0, slowed_by=()), gpu(1.0, temperature_c=83.0, slowed_by=("heat",))]
     conditions = as_conditions(Conditions(users=4), tell(seen(*samples), to_s=2.0, ambient_c=35.0))
