@@ -1,9 +1,11 @@
 """A rig of three unequal processors on a test bed, for benchmarks: namespaces, real ssh, shaped cables. Needs root.
 
-alpha is this machine, one thread. beta and gamma are namespaces whose engine processes run a share of the time
-(`slowed.py`, which says why no quota does that). The model is SmolLM2-135M in F32, half a gigabyte: a stage of a token
-then takes several slices of that time. All of it goes before the machine's other work (cgroup weight), so that a
-neighbour disturbs less; he still shares caches and memory.
+Two hosts: alpha is this machine, one thread. beta and gamma are two cards of the other: one namespace, one cable, one
+address, and for each an sshd and a worker of its own, whose engine processes run a share of the time (`slowed.py`,
+which says why no quota does that). Only so a processor's host has two unequal cards; to the planner they are two
+hosts. The model is SmolLM2-135M in F32, half a gigabyte: a stage of a token then takes several slices of that time.
+All of it goes before the machine's other work (cgroup weight), so that a neighbour disturbs less; he still shares
+caches and memory.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.cluster.bed import CPU, bed, why_not  # noqa: E402
+from tests.cluster.bed import CPU, Bed, bed, why_not  # noqa: E402
+from tests.edges.sshd import Sshd, ssh_on_path  # noqa: E402
 
 from evener.api import engines, links, models, plans, speeds  # noqa: E402 (the tests' bed is not installed)
 from evener.api.rig import Rig  # noqa: E402
@@ -40,6 +44,7 @@ from evener.records.plan import Predicted, Workload  # noqa: E402
 from evener.records.weights import Weights  # noqa: E402
 
 SHARES = {"beta": 0.5, "gamma": 0.25}  # of the time; alpha runs always
+SECOND_SSH = 2222  # the port of gamma's sshd
 FIRST_PORT = 24000 + os.getpid() % 300 * 10
 PROMPT, OUTPUT = 64, 16
 WORKLOAD = Workload(context=512, users=1, prompt_tokens=PROMPT, output_tokens=OUTPUT)
@@ -106,8 +111,8 @@ class OnBed:
             await asyncio.sleep(1.0)
             yield
 
-    def argv(self, split: Split | None) -> tuple[str, ...]:
-        """llama-bench behind the workers; without a split the engine decides."""
+    def argv(self, split: Split | None, *more: str) -> tuple[str, ...]:
+        """llama-bench behind the workers; without a split the engine decides. `more` are further flags."""
         names = [name for name, _ in split] if split else [host.name for host in self.rig.record.hosts]
         endpoints = [f"{host.address}:{self.ports[name][0]}" for name in names if (host := self.rig.record.host(name))]
         placed: tuple[str, ...] = ()
@@ -115,7 +120,8 @@ class OnBed:
             devices = "/".join(f"RPC{i}" for i in range(len(names)))
             placed = ("-dev", devices, "-ts", "/".join(str(count) for _, count in split), "-sm", "layer")
         program = (f"{self.engine}/{llama_flags.BENCH}", "-m", self.model, "--rpc", ",".join(endpoints))
-        return (*program, *placed, "-ngl", "999", "-fa", "on", "-t", "1", "-p", str(PROMPT), "-n", str(OUTPUT))
+        sizes = ("-p", str(PROMPT), "-n", str(OUTPUT))
+        return (*program, *placed, "-ngl", "999", "-fa", "on", "-t", "1", *sizes, *more)
 
     async def run(self, argv: Sequence[str], *, repetitions: int = 1) -> list[Rates]:
         """One load, `repetitions` measurements."""
@@ -188,21 +194,45 @@ def _bed(scratch: Path, rate: str, engine: Path) -> Iterator[Path]:
         raise SystemExit(f"no test bed: {why}")
     with (
         _first(CPU / f"ev{os.getpid()}head"),
-        bed(scratch / "hosts", hosts=len(SHARES), rate=rate, cpus=[2.0] * len(SHARES)) as made,
-        _slowed([CPU / host.namespace / "cgroup.procs" for host in made.hosts]),
+        bed(scratch / "hosts", hosts=1, rate=rate, cpus=[2.0]) as made,
+        _second_card(made) as second,
+        _slowed([group / "cgroup.procs" for group in (CPU / made["beta"].namespace, second)]),
     ):
-        for host in made.hosts:
-            (CPU / host.namespace / "cpu.shares").write_text(str(WEIGHT))
+        for group in (CPU / made["beta"].namespace, second):
+            (group / "cpu.shares").write_text(str(WEIGHT))
         os.environ["EVENER_STATE"] = str(scratch / "state")
         os.environ["PATH"] = f"{made.bin}:{os.environ['PATH']}"
-        ports = {"first": FIRST_PORT, "last": FIRST_PORT + 4}
-        text = HOST.format(name="alpha", address=made.hosts[0].near, way='connection = "local"', **ports)
-        for host in made.hosts:
-            way = f'connection = "ssh"\nssh = "{host.name}"\nengine = "{engine}"'
-            text += HOST.format(name=host.name, address=host.address, way=way, **ports)
+        beta, local = made["beta"], 'connection = "local"'
+        text = HOST.format(name="alpha", address=beta.near, way=local, first=FIRST_PORT, last=FIRST_PORT + 4)
+        for first, name in zip((FIRST_PORT, FIRST_PORT + 5), SHARES, strict=True):
+            way = f'connection = "ssh"\nssh = "{name}"\nengine = "{engine}"'
+            text += HOST.format(name=name, address=beta.address, way=way, first=first, last=first + 4)
         path = scratch / "rig.toml"
-        path.write_text(text + "".join(LINK.format(name=host.name) for host in made.hosts))
+        path.write_text(text + "".join(LINK.format(name=name) for name in SHARES))
         yield path
+
+
+@contextmanager
+def _second_card(made: Bed) -> Iterator[Path]:
+    """The group of gamma's processes: what its own sshd on beta starts."""
+    beta = made["beta"]
+    group = CPU / f"{beta.namespace}second"
+    group.mkdir()
+    within = ["sh", "-c", f'echo $$ >{group}/tasks; exec "$@"', "sh", "ip", "netns", "exec", beta.namespace]
+    path = f"SetEnv PATH={beta.home}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    try:
+        server = Sshd(
+            folder=made.folder / "gamma", name="gamma", address=beta.address, port=SECOND_SSH, within=within, more=path
+        )
+        ssh_on_path(made.bin, [beta.server.config, server.config])
+        yield group
+    finally:
+        while pids := (group / "cgroup.procs").read_text().split():
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.05)
+        group.rmdir()
 
 
 @contextmanager

@@ -6,6 +6,8 @@ python benchmarks/placement.py --repeats 3 --grid 8    coarser and quicker
 Arms, each loaded anew in every repeat, by llama-bench on the same workers:
   ours       the plan's choice for one user's tokens, after `scan --measure` and `scan --links`
   for prompts  the plan's choice when prompts are what it is for
+  small batches  the best split of the two fastest cards in micro-batches of 16, which overlap: what a plan leaves lying
+             that keeps llama.cpp's 512. Shown where one card could hold everything, and no target
   automatic  llama.cpp's own split: all workers named, nothing else (it cannot know about smaller offers)
   by memory  -ts in proportion to what each card offers, in the engine's order
   grid       splits in quarters and orders, those that fit, evenly thinned
@@ -57,12 +59,24 @@ async def bench(repeats: int, most: int) -> int:
 
 async def _one_could_hold_it(made: OnBed, repeats: int) -> bool:
     print("\n== every card could hold the whole model")
+    for card in made.scan.speeds:
+        if (rate := card.speed.flop_per_s) and (reads := card.speed.weights_bytes_per_s):
+            print(f"{card.host:6} multiplies {rate.value / 1e9:6.1f} Gop/s, reads {reads.value / 1e9:5.2f} GB/s")
     question = await made.question()
-    arms = [_ours(question), Arm("automatic", made.argv(None)), _by_memory(made, question)]
+    slots = question.weights.layers + 1
+    arms = [
+        _ours(question),
+        _ours(await made.question(FOR_PROMPTS), "for prompts"),
+        Arm("small batches", made.argv((("beta", slots // 3), ("alpha", slots - slots // 3)), "-ub", "16")),
+        Arm("automatic", made.argv(None)),
+        _by_memory(made, question),
+    ]
     seen = await _run(made, arms, repeats)
     decode = _ratio(seen, "ours", "automatic", "decode")
-    prompt = _ratio(seen, "ours", "automatic", "prompt")
+    prompt = _ratio(seen, "for prompts", "automatic", "prompt")
     print(f"ours against automatic: decode {decode:.2f}x (target {DECODE_GAIN}), prompt {prompt:.2f}x ({PROMPT_GAIN})")
+    for name in ("ours", "small batches"):
+        print(f"{name} against automatic: prompt {_ratio(seen, name, 'automatic', 'prompt'):.2f}x")
     return decode >= DECODE_GAIN and prompt >= PROMPT_GAIN
 
 

@@ -2,7 +2,9 @@
 
 A cgroup quota does not make a slow card of a fast one: it limits what is used over time, and in a chain of cards each
 waits for the others most of the time, so it has always saved enough. Here a stage takes 1 / SHARE as long, whatever
-happened before. Needs root. PROCS is the group's cgroup.procs; ends with SIGTERM or with its parent, and lets go first.
+happened before. A sleep lasts longer than asked, by a tenth of a millisecond or many: what a slice got too much or
+too little, the next one gives back. Needs root. PROCS is the group's cgroup.procs; ends with SIGTERM or with its
+parent, and lets go first.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 
 CYCLE_S = 0.002
 LOOK_EVERY_S = 0.05
+MOST_OWED_S = 0.002  # a machine that stood still for longer is no debt
 ENGINES = ("llama-", "ggml-rpc")
 
 
@@ -25,17 +28,26 @@ def main(procs: str, share: float) -> None:
     with suppress(OSError):  # without it slices are longer on a busy machine
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     pids: list[int] = []
-    look_at = 0.0
+    look_at, owed = 0.0, 0.0  # seconds that the engines ran beyond their share
     try:
         while os.getppid() == parent:
             if (now := time.monotonic()) >= look_at:
                 pids, look_at = _engines(Path(procs)), now + LOOK_EVERY_S
             _send(pids, signal.SIGSTOP)
-            time.sleep(CYCLE_S * (1 - share))
+            stopped = _slept(CYCLE_S * (1 - share) + owed / share)
             _send(pids, signal.SIGCONT)
-            time.sleep(CYCLE_S * share)
+            ran = _slept(CYCLE_S * share)
+            owed += ran - share * (ran + stopped)
+            owed = max(-MOST_OWED_S, min(owed, MOST_OWED_S))
     finally:
         _send(pids, signal.SIGCONT)
+
+
+def _slept(seconds: float) -> float:
+    """How long it really was."""
+    begin = time.monotonic()
+    time.sleep(max(0.0, seconds))
+    return time.monotonic() - begin
 
 
 def _engines(procs: Path) -> list[int]:
