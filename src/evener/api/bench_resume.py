@@ -19,6 +19,7 @@ from evener.errors import ConfigurationError
 from evener.ports import Report
 from evener.records.conditions import Conditions
 from evener.records.load import Queue, Request, UsersResult
+from evener.report.rows import label as layout_label
 
 LOAD_FACT = "load"
 # Both parts of a run see these, from outside or from the run of the deployment.
@@ -37,12 +38,9 @@ class Part:
     load: Load
     conditions: Conditions
     folder: RunFolder | None
+    label: str  # what a report calls it: the layout of a deployment, or the URL
     earlier: tuple[Request, ...] = ()
     queues: Mapping[int, Queue] | None = None
-
-    @property
-    def label(self) -> str:
-        return str(self.server.url)
 
     @property
     def elapsed_s(self) -> float:
@@ -52,10 +50,11 @@ class Part:
 
 def first_part(target: Target, server: Server, load: Load, conditions: Conditions, folder: RunFolder | None) -> Part:
     """A new run. Its load and its server are written down, so that it can be gone on with."""
+    label = layout_label(target.ours.candidate) if target.ours else str(server.url)
     if folder is not None:
-        folder.fact("layout", {"name": str(server.url)})
+        folder.fact("layout", {"name": label})
         folder.fact(LOAD_FACT, {"target": target.name, "load": to_data(load), "server": _told(server)})
-    return Part(target=target, server=server, load=load, conditions=conditions, folder=folder)
+    return Part(target=target, server=server, load=load, conditions=conditions, folder=folder, label=label)
 
 
 async def next_part(
@@ -90,6 +89,7 @@ async def next_part(
         load=load,
         conditions=data.run.conditions,
         folder=folder,
+        label=next((str(fact.data["name"]) for fact in data.facts if fact.kind == "layout"), str(server.url)),
         earlier=earlier,
         queues=_queues(data),
     )

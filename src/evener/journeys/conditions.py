@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from evener import __version__
 from evener.records.card import Card, EngineSeen, HostSeen, Scan
 from evener.records.conditions import Conditions
+from evener.records.link import LinkMeasured
 from evener.records.plan import Candidate, Workload
 from evener.records.rig import Rig
 from evener.records.weights import Weights
@@ -29,7 +30,7 @@ def conditions_of(
         device_order=tuple(f"{d.host}/{d.card_name}" for d in candidate.devices),
         layers_per_device=tuple(d.layers for d in candidate.devices),
         layout=candidate.name,
-        link=_link(rig, candidate),
+        link=_link(rig, scan, candidate),
         drivers={name: card.driver for name, card in _cards(hosts) if card.driver},
         power_limits_w={
             name: card.power_limit_effective_w for name, card in _cards(hosts) if card.power_limit_effective_w
@@ -54,9 +55,25 @@ def _held(card: Card) -> int:
     return sum(h.bytes or 0 for h in card.holders or ())
 
 
-def _link(rig: Rig, candidate: Candidate) -> str | None:
-    """The stated link of the candidate's hosts; what it really carries is for a measurement to say."""
+def _link(rig: Rig, scan: Scan, candidate: Candidate) -> str | None:
+    """The links between the candidate's hosts: what the last measurement said they carry, else only their names."""
     if len(candidate.hosts) < 2:
         return "none"
-    stated = [link for link in rig.links if set(link.between) <= set(candidate.hosts)]
-    return ", ".join(f"{link.name} (stated)" for link in stated) or None
+    measured = {link.name: link for link in scan.links}
+    between = [link for link in rig.links if set(link.between) <= set(candidate.hosts)]
+    return ", ".join(carries(link.name, measured.get(link.name)) for link in between) or None
+
+
+def carries(name: str, measured: LinkMeasured | None) -> str:
+    """ "wire: 4.63 Gbit/s out, 4.60 back, 210 us (measured 2026-11-30)" """
+    if measured is None or measured.is_empty:
+        return f"{name} (stated)"
+    parts = []
+    if measured.out_gbit_per_s:
+        parts.append(f"{measured.out_gbit_per_s.p50:.2f} Gbit/s out")
+    if measured.back_gbit_per_s:
+        parts.append(f"{measured.back_gbit_per_s.p50:.2f} back")
+    if measured.rtt_us:
+        parts.append(f"{measured.rtt_us.p50:.0f} us")
+    told = ", ".join(parts) or "RPC alone"
+    return f"{name}: {told} (measured {measured.taken_at:%Y-%m-%d})"
