@@ -30,9 +30,19 @@ from evener.records.run import Stage, Summary
 from evener.records.telemetry import Drift, Sample, Telemetry
 from evener.together import background
 
-__all__ = ["Load", "Measured", "Options", "resumed", "users"]
+__all__ = ["Ears", "Load", "Measured", "Options", "resumed", "users"]
 
-OnLevel = Callable[[UsersResult], None]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ears:
+    """Who hears what while it goes on: `report` progress, `request` each one that has ended, `level` what there is
+    after each level."""
+
+    report: Report
+    request: Callable[[Request], None] = lambda _request: None
+    level: Callable[[UsersResult], None] = lambda _result: None
+
+
 ENDLESS = 1_000_000  # requests, where time says when it is over
 MOST_CHECKED = 64  # streams of the client's check
 
@@ -61,10 +71,8 @@ class Measured:
     drift: Drift | None = None
 
 
-async def users(
-    named: str | None, load: Load, options: Options, *, report: Report, on_level: OnLevel = lambda _result: None
-) -> Measured:
-    """Measure `named` (a URL or a deployment) into a new run folder; `on_level` hears what there is after each level.
+async def users(named: str | None, load: Load, options: Options, ears: Ears) -> Measured:
+    """Measure `named` (a URL or a deployment) into a new run folder.
 
     When the caller is cancelled (Ctrl-C), the server dies or the disk is full, what was measured is saved as far as it
     can be and returned, with `result.partial` saying why. Raises what `bench.probe` raises, and HostError when the
@@ -74,23 +82,21 @@ async def users(
     target = measure.target(named, api_key_env=options.api_key_env)
     if options.duration_s is not None:
         load = replace(load, prompts=ENDLESS)
-    server = await _asked(target, load, report)
+    server = await _asked(target, load, ears.report)
     conditions = replace(measure.as_known(measure.users_conditions(server, load), target), ambient_c=options.ambient_c)
     folder = measure.new_folder("users", conditions, base=options.base) if options.save else None
     part = first_part(target, server, load, conditions, folder)
-    return await _Errand(part, options, report=report, on_level=on_level).run()
+    return await _Errand(part, options, ears).run()
 
 
-async def resumed(
-    run: str, named: str | None, options: Options, *, force: bool, report: Report, on_level: OnLevel = lambda _r: None
-) -> Measured:
+async def resumed(run: str, named: str | None, options: Options, ears: Ears, *, force: bool) -> Measured:
     """Go on with a partial run, in its folder: whole levels stand, half and missing ones are measured.
 
     The load is the run's own, its seed too. Raises ConfigurationError for a run with nothing left to measure, or,
     without `force`, for a server that is not what it was.
     """
-    part = await next_part(run, named, api_key_env=options.api_key_env, force=force, ask=_asked, report=report)
-    return await _Errand(part, options, report=report, on_level=on_level).run()
+    part = await next_part(run, named, api_key_env=options.api_key_env, force=force, ask=_asked, report=ears.report)
+    return await _Errand(part, options, ears).run()
 
 
 def _require_one_level(load: Load, options: Options) -> None:
@@ -139,14 +145,13 @@ class _Kept:
 class _Errand:
     """One part of one run, from the check of the client to the summary."""
 
-    def __init__(self, part: Part, options: Options, *, report: Report, on_level: OnLevel) -> None:
-        self._part, self._options = part, options
-        self._report, self._on_level = report, on_level
+    def __init__(self, part: Part, options: Options, ears: Ears) -> None:
+        self._part, self._options, self._ears = part, options, ears
         self._kept = _Kept(folder=part.folder)
         self._has_begun = False
         self._measured_at: int | None = None  # the user count of the last measured request
         self._bench = UsersBench(
-            part.server, part.load, keep=self._keep, report=report, earlier=part.earlier, queues=part.queues
+            part.server, part.load, keep=self._keep, report=ears.report, earlier=part.earlier, queues=part.queues
         )
 
     async def run(self) -> Measured:
@@ -212,6 +217,7 @@ class _Errand:
                 self._level_ended(begun=request.users)
             self._measured_at = request.users
         self._kept.keep(request)
+        self._ears.request(request)
 
     def _level_ended(self, *, begun: int) -> None:
         """What a run that is killed later is read back from. The level that has just begun says nothing yet."""
@@ -219,12 +225,12 @@ class _Errand:
         levels = tuple(level for level in so_far.levels if level.users != begun)
         so_far = replace(so_far, label=self._part.label, levels=levels)
         self._kept.fact("measured", {"layout": self._part.label, "users": to_data(so_far)})
-        self._on_level(so_far)
+        self._ears.level(so_far)
 
     async def _client_check(self) -> ClientCheck | str:
         users = min(MOST_CHECKED, 1 << math.ceil(math.log2(max(self._part.load.levels, default=1))))
         try:
-            return await self_test.self_test(users, report=self._report)
+            return await self_test.self_test(users, report=self._ears.report)
         except CannotRun as error:
             return f"what this client adds is not known: {error.message}"
 
@@ -234,11 +240,11 @@ class _Errand:
         if watched is None:
             yield None
             return
-        self._report(Progress(what="asking the hosts"))
+        self._ears.report(Progress(what="asking the hosts"))
         async with telemetry.watching(
             watched.rig, scan=watched.scan, hosts=watched.hosts, deployment=watched.deployment, keep=self._sample
         ) as seen:
-            self._report(Progress(what="asking the hosts", done=1, of=1))
+            self._ears.report(Progress(what="asking the hosts", done=1, of=1))
             self._begin_time(seen)
             yield seen
 

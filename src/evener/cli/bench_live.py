@@ -16,23 +16,22 @@ from evener.cli.console import LINE_EVERY_S, err
 
 if TYPE_CHECKING:
     from evener.records.events import Progress
-    from evener.records.load import UsersResult
+    from evener.records.load import Request, UsersResult
 
 REDRAWS_PER_S = 4
 
 
 class UsersLive(AbstractContextManager["UsersLive"]):
-    """Use as a context manager, and give `report` and `level` to the measurement. Everything goes to standard error."""
+    """A context manager; its `report`, `request` and `level` are for the measurement. It writes to standard error."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._live = None if quiet or not err.is_terminal else Live(
-            console=err, refresh_per_second=REDRAWS_PER_S, transient=True, get_renderable=self._shown
-        )  # fmt: skip
         self._quiet = quiet
         self._result: UsersResult | None = None
         self._progress: Progress | None = None
         self._begun_at = time.monotonic()
         self._told: dict[str, float] = {}
+        self._tokens, self._failed = 0, 0  # of what is going on now
+        self._live = self._made() if not quiet and err.is_terminal else None
 
     def __enter__(self) -> UsersLive:
         if self._live:
@@ -43,9 +42,12 @@ class UsersLive(AbstractContextManager["UsersLive"]):
         if self._live:
             self._live.stop()
 
+    def _made(self) -> Live:
+        return Live(console=err, refresh_per_second=REDRAWS_PER_S, transient=True, get_renderable=self._shown)
+
     def report(self, progress: Progress) -> None:
         if self._progress is None or self._progress.what != progress.what:
-            self._begun_at = time.monotonic()
+            self._begun_at, self._tokens, self._failed = time.monotonic(), 0, 0
         self._progress = progress
         now = time.monotonic()
         if (
@@ -55,6 +57,11 @@ class UsersLive(AbstractContextManager["UsersLive"]):
         ):
             self._told[progress.what] = now
             err.print(f"{escape(progress.what)}{escape(_share(progress))}", soft_wrap=True)
+
+    def request(self, request: Request) -> None:
+        """One request that has ended."""
+        self._tokens += request.tokens or 0
+        self._failed += request.failure is not None and not request.warm_up
 
     def level(self, result: UsersResult) -> None:
         """What there is after one more level."""
@@ -78,9 +85,15 @@ class UsersLive(AbstractContextManager["UsersLive"]):
         if self._result is not None and self._result.levels:
             parts.append(levels_table(self._result.levels, invalid=None))
         if self._progress is not None:
-            seconds = time.monotonic() - self._begun_at
-            parts.append(Text(f"{self._progress.what}{_share(self._progress)}, for {seconds:.0f} s", style="cyan"))
+            parts.append(Text(self._now(self._progress), style="red" if self._failed else "cyan"))
         return Group(*parts)
+
+    def _now(self, progress: Progress) -> str:
+        """ "4 users: 3 of 12, for 8 s, 61 tok/s, 1 failed" """
+        seconds = time.monotonic() - self._begun_at
+        rate = f", {self._tokens / seconds:.0f} tok/s" if self._tokens and seconds else ""
+        failed = f", {self._failed} failed" if self._failed else ""
+        return f"{progress.what}{_share(progress)}, for {seconds:.0f} s{rate}{failed}"
 
 
 def _share(progress: Progress) -> str:

@@ -27,7 +27,7 @@ from evener.cli.console import run_async
 from evener.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from evener.api.bench_users import Measured, Options
+    from evener.api.bench_users import Ears, Measured, Options
     from evener.cli.bench_live import UsersLive
 
 PEOPLE, RUN = "People", "How long, and under which eyes"
@@ -177,14 +177,20 @@ def users(
             )  # fmt: skip
             from evener.api import bench_users as api
 
-            measured = run_async(api.users(named, load, asked, report=live.report, on_level=live.level))
+            measured = run_async(api.users(named, load, asked, _ears(live)))
     bench_view.show(measured, form=form, as_json=as_json)
 
 
 async def _resumed(run: str, named: str | None, asked: Options, *, force: bool, live: UsersLive) -> Measured:
     from evener.api import bench_users as api
 
-    return await api.resumed(run, named, asked, force=force, report=live.report, on_level=live.level)
+    return await api.resumed(run, named, asked, _ears(live), force=force)
+
+
+def _ears(live: UsersLive) -> Ears:
+    from evener.api.bench_users import Ears
+
+    return Ears(report=live.report, request=live.request, level=live.level)
 
 
 def split(words: list[str], base_url: str | None, goodput: list[str]) -> tuple[str | None, list[str]]:
