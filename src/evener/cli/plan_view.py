@@ -96,7 +96,7 @@ def speeds_of(plan: Plan) -> Iterator[str]:
         yield f"speeds at depth {depths[0]} of {plan.workload.context}, prompts of {plan.workload.prompt_tokens} tokens"
     for candidate in plan.candidates:
         if candidate.predicted and candidate.predicted.of_host:
-            yield f"{candidate.name}: one user and prompts are as fast as on {candidate.predicted.of_host}"
+            yield f"{candidate.name}: one user and prompts are those of the copy on {candidate.predicted.of_host}"
 
 
 def _on_cards(candidate: Candidate) -> list[DevicePlan]:
