@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from evener.errors import CannotRun, ConfigurationError
+from evener.errors import CannotRun
 from evener.evals.asking import Manner, ask_all, body, seed_of, wanted
 from evener.ports import ChatReply
 from evener.records.answers import Asked
@@ -57,14 +57,15 @@ def test_whole_epochs_come_first():
     assert order == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
 
 
-def test_an_unknown_arm_is_a_mistake():
-    with pytest.raises(ConfigurationError, match="no arm 'jury'"):
-        wanted([], candidate="c", arm="jury")
+def test_a_vote_takes_the_single_answer_and_asks_for_the_rest():
+    samples = [a.sample for a in wanted([question()], candidate="c", arm="vote", k=5)]
+    assert samples == [1, 2, 3, 4]
 
 
 def test_every_epoch_and_sample_has_its_own_seed():
-    seeds = [seed_of(a, Manner(seed=7)) for a in wanted([question()], candidate="c", epochs=3, samples=2)]
-    assert len(set(seeds)) == 6
+    single = wanted([question()], candidate="c", epochs=3)
+    seeds = [seed_of(a, Manner(seed=7)) for a in single + wanted([question()], candidate="c", epochs=3, arm="vote")]
+    assert len(set(seeds)) == 15
 
 
 def test_request_carries_context_tools_and_no_cache():

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evener.cli import bench, demo, deploy, doctor, engine, models, plan, report, rig, scan
+from evener.cli import bench, demo, deploy, doctor, engine, evals, models, plan, report, rig, scan
 from evener.cli.console import err, show_error
 from evener.errors import EvenerError
 
@@ -30,6 +30,7 @@ app.command(context_settings={"allow_extra_args": True})(deploy.up)
 app.command()(deploy.status)
 app.command()(deploy.logs)
 app.command()(deploy.down)
+app.command(name="eval")(evals.evaluate)
 app.command()(report.report)
 app.command()(report.runs)
 

@@ -5,6 +5,8 @@ runs/<utc>-<what>-<id>/
     events.jsonl    numbered facts, synced one by one: they survive a power cut
     requests.jsonl  one request per line
     telemetry.jsonl one sample of a host per line
+    answers.jsonl   one reply to a question per line, synced one by one
+    judgements.jsonl one reply of a judge per line, synced one by one
     logs/<host>/    what the engine said
     summary.json    written last; its presence means the run is complete
 """
@@ -25,6 +27,7 @@ from typing import Any, TypeVar
 
 from evener.codec import from_json, to_data
 from evener.errors import HostError, NameUnknown, RunUnreadable
+from evener.records.answers import Answer, Judgement
 from evener.records.events import Fact
 from evener.records.load import Request
 from evener.records.run import SCHEMA, Run, Summary
@@ -81,7 +84,7 @@ class RunFolder:
         folder = cls(data.path)
         folder._sequence = max((fact.sequence for fact in data.facts), default=0)
         try:
-            for name in ("events.jsonl", "requests.jsonl", "telemetry.jsonl"):
+            for name in ("events.jsonl", "requests.jsonl", "telemetry.jsonl", "answers.jsonl", "judgements.jsonl"):
                 _cut_torn_line(data.path / name)
             (data.path / "summary.json").unlink(missing_ok=True)
         except OSError as error:
@@ -102,6 +105,14 @@ class RunFolder:
     def telemetry(self, samples: Iterable[Sample]) -> None:
         """Append samples and hand them to the operating system."""
         _append(self.path / "telemetry.jsonl", samples, sync=False)
+
+    def answer(self, answer: Answer) -> None:
+        """Append an answer; when this returns, it is on the disk and need not be asked for again."""
+        _append(self.path / "answers.jsonl", [answer], sync=True)
+
+    def judgement(self, judgement: Judgement) -> None:
+        """Append a judge's reply; when this returns, it is on the disk."""
+        _append(self.path / "judgements.jsonl", [judgement], sync=True)
 
     def log_path(self, host: str, name: str) -> Path:
         """Where a log of that host belongs; its folder exists when this returns."""
@@ -139,6 +150,16 @@ def read_telemetry(path: Path) -> tuple[Sample, ...]:
     Raises RunUnreadable as `open_run` does.
     """
     return tuple(_read_lines(Sample, path / "telemetry.jsonl"))
+
+
+def read_answers(path: Path) -> tuple[Answer, ...]:
+    """All answers of a run, in the order in which they came. Raises RunUnreadable."""
+    return tuple(_read_lines(Answer, path / "answers.jsonl"))
+
+
+def read_judgements(path: Path) -> tuple[Judgement, ...]:
+    """All replies of judges to a run's answers. Raises RunUnreadable."""
+    return tuple(_read_lines(Judgement, path / "judgements.jsonl"))
 
 
 def list_runs(base: Path) -> list[Path]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from evener.errors import CannotRun, ConfigurationError
+from evener.errors import CannotRun
 from evener.evals import outcomes
 from evener.ports import Chat, ChatReply, Report
-from evener.records.answers import Answer, Asked
+from evener.records.answers import Answer, Arm, Asked
 from evener.records.events import Progress
 from evener.records.questions import Question
 from evener.together import together, until
@@ -29,8 +29,8 @@ SEED_STRIDE = 1_000  # between epochs; samples of one epoch lie between
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How all questions of one candidate are asked. What a server does not know it must not be sent: `extra` is laid
-    over each body. `thinking` is what is asked for, None leaves it to the model."""
+    """How all questions of one candidate are asked. `extra` is laid over each body, fields in `refused` are left out.
+    `thinking` is what is asked for, None leaves it to the model."""
 
     model: str | None = None
     temperature: float = 0.0
@@ -41,19 +41,22 @@ class Manner:
     parallel: int = 1
     back_within_s: float = 120.0  # how long a server may be away
     extra: Mapping[str, Any] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
 
 def wanted(
-    questions: Sequence[Question], *, candidate: str, epochs: int = 1, samples: int = 1, arm: str = "single"
+    questions: Sequence[Question], *, candidate: str, epochs: int = 1, arm: Arm = "single", k: int = 5
 ) -> list[Asked]:
-    """Every answer that one arm needs, epoch by epoch: a run cut short has whole epochs first."""
-    if arm not in ("single", "vote", "reflection"):
-        raise ConfigurationError(f"no arm {arm!r}", hint="single, vote or reflection")
+    """Every answer that one arm needs beside the single ones, epoch by epoch: a run cut short has whole epochs first.
+
+    A vote takes the single answer and k - 1 more; a reflection is one more turn after the single answer.
+    """
+    samples = {"single": range(1), "vote": range(1, k), "reflection": range(1, 2)}[arm]
     return [
-        Asked(question=question.id, candidate=candidate, arm=arm, epoch=epoch, sample=sample)  # type: ignore[arg-type]
+        Asked(question=question.id, candidate=candidate, arm=arm, epoch=epoch, sample=sample)
         for epoch in range(epochs)
         for question in questions
-        for sample in range(samples)
+        for sample in samples
     ]
 
 
@@ -66,7 +69,7 @@ def body(
     request |= {
         "messages": [*system, {"role": "user", "content": user_text(question)}, *turns],
         "temperature": manner.temperature,
-        "max_tokens": manner.most_tokens,
+        "max_completion_tokens" if "max_tokens" in manner.refused else "max_tokens": manner.most_tokens,
         "seed": seed_of(asked, manner),
         "cache_prompt": False,
     }
@@ -74,7 +77,7 @@ def body(
         request["tools"] = list(question.tools)
     if manner.thinking is not None:
         request["chat_template_kwargs"] = {"enable_thinking": manner.thinking}
-    return request | dict(manner.extra)
+    return {name: value for name, value in (request | dict(manner.extra)).items() if name not in manner.refused}
 
 
 def seed_of(asked: Asked, manner: Manner) -> int:

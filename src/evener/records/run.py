@@ -8,6 +8,7 @@ from datetime import datetime
 from evener.records.card import Scan
 from evener.records.conditions import Conditions
 from evener.records.context_limits import ContextResult
+from evener.records.evaluation import EvalResult
 from evener.records.load import UsersResult
 from evener.records.pair import PairResult
 from evener.records.plan import Plan
@@ -47,6 +48,7 @@ class Stage:
     cooled: tuple[Cooled, ...] = ()  # waits before repeats
     speed: SpeedResult | None = None  # of `bench speed`
     context: ContextResult | None = None  # of `bench context`
+    evaluation: EvalResult | None = None  # of `eval`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

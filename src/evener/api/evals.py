@@ -1,0 +1,334 @@
+"""`evener eval`: put suites to a server, score what comes back, keep all of it. Wires `evals` with the real edges."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evener import __version__, state
+from evener.api import measure
+from evener.bench.load import LIMITS, Load, optional_fields
+from evener.bench.probe import Server, probe
+from evener.codec import from_data, to_data
+from evener.edges import chat, run_folder, sandbox
+from evener.edges.run_folder import RunFolder
+from evener.errors import CannotRun, ConfigurationError, HostError
+from evener.evals import arms, asking, suites, tally
+from evener.evals.scoring import any as scoring
+from evener.ports import Chat, Report, Sandbox
+from evener.records.answers import Answer, Arm, Asked, Score
+from evener.records.conditions import Conditions
+from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
+from evener.records.events import Progress
+from evener.records.questions import Question, Suite
+from evener.records.run import Stage, Summary
+
+__all__ = ["EvalAsked", "Evaluated", "evaluate", "resume", "suite"]
+
+ASKED = "eval asked"  # the fact that holds what was asked
+MOST_CONTAMINATED = 0.5  # of the answers; with more, figures of a model that does not think do not exist
+TRUNCATED_FROM = 0.02  # of the answers; from there on it is said in front
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """The answer, what it holds for, and the run folder."""
+
+    result: EvalResult
+    conditions: Conditions
+    path: Path
+
+
+@dataclass(kw_only=True)
+class _Work:
+    """One evaluation as it goes on."""
+
+    asked: EvalAsked
+    suites: tuple[Suite, ...]
+    folder: RunFolder
+    server: Server
+    manner: asking.Manner
+    report: Report
+    answers: list[Answer] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def keep(self, answer: Answer) -> None:
+        self.folder.answer(answer)
+        self.answers.append(answer)
+
+
+def suite(name: str) -> Suite:
+    """One of our suites by its name, or a file by its path. Raises ConfigurationError, NameUnknown."""
+    path = Path(name)
+    if name not in suites.SHIPPED and (path.suffix or path.exists()):
+        try:
+            return suites.read(path.read_bytes(), source=name)
+        except OSError as error:
+            raise ConfigurationError(f"{name}: {error.strerror or error}") from None
+    return suites.shipped(name)
+
+
+async def evaluate(
+    named: str | None,
+    asked: EvalAsked,
+    *,
+    api_key_env: str | None = None,
+    extra: dict[str, Any] | None = None,
+    report: Report,
+    base: Path | None = None,
+) -> Evaluated:
+    """Ask `named` (a URL or a deployment) what `asked` wants, into a new run folder.
+
+    `asked.parallel` 0 is as many as the server has slots, and never more are used. When the caller is cancelled
+    (Ctrl-C) or the server goes away, what was answered is scored, saved and returned with `result.partial`.
+    """
+    chosen = _chosen(asked)
+    target = measure.target(named, api_key_env=api_key_env)
+    server = await _server(target, asked, report)
+    asked = replace(
+        asked,
+        candidate=asked.candidate or target.name,
+        sha256=tuple(one.sha256 for one in chosen),
+        parallel=_parallel(asked.parallel, server),
+    )
+    conditions = measure.as_known(_conditions(server, asked), target)
+    folder = measure.new_folder("eval", conditions, base=base)
+    folder.fact(ASKED, to_data(asked) | {"target": named, "extra": extra or {}})
+    work = _Work(
+        asked=asked,
+        suites=chosen,
+        folder=folder,
+        server=server,
+        manner=_manner(asked, server, extra or {}),
+        report=report,
+    )
+    return await _to_its_end(work, target, conditions)
+
+
+async def resume(run: str, *, api_key_env: str | None = None, report: Report, base: Path | None = None) -> Evaluated:
+    """Go on with an evaluation that was cut short: what was answered is not asked again.
+
+    Raises ConfigurationError when a suite has changed since, or the run is none of ours.
+    """
+    data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), run))
+    fact = next((fact.data for fact in data.facts if fact.kind == ASKED), None)
+    if fact is None:
+        raise ConfigurationError(f"{data.path.name} is no evaluation", hint="evener runs --what eval")
+    asked = from_data(EvalAsked, fact, source=str(data.path))
+    chosen = _chosen(asked)
+    if changed := [one.name for one, was in zip(chosen, asked.sha256, strict=True) if one.sha256 != was]:
+        raise ConfigurationError(f"{changed[0]}: its questions are others than this run was begun with")
+    target = measure.target(fact.get("target"), api_key_env=api_key_env)
+    server = await _server(target, asked, report)
+    work = _Work(
+        asked=replace(asked, parallel=min(asked.parallel, _parallel(0, server))),
+        suites=chosen,
+        folder=RunFolder.reopen(data),
+        server=server,
+        manner=_manner(asked, server, fact.get("extra") or {}),
+        report=report,
+        answers=list(run_folder.read_answers(data.path)),
+    )
+    work.folder.fact("eval resumed", {"answered": len(work.answers)})
+    return await _to_its_end(work, target, data.run.conditions)
+
+
+def _chosen(asked: EvalAsked) -> tuple[Suite, ...]:
+    read = [
+        suites.select(suite(name), quick=asked.quick, categories=asked.categories, most=asked.most)
+        for name in asked.suites
+    ]
+    if "vote" in asked.arms:
+        arms.require_votes([q for one in read for q in one.questions], temperature=asked.temperature)
+    return tuple(read)
+
+
+async def _server(target: measure.Target, asked: EvalAsked, report: Report) -> Server:
+    report(Progress(what="asking the server"))
+    server = await probe(target.url, Load(users=(1,), model=asked.model), api_key=target.api_key)
+    report(Progress(what="asking the server", done=1, of=1))
+    return server
+
+
+def _parallel(wanted: int, server: Server) -> int:
+    """Never more than the server has slots; one where nobody says how many it has and nobody asked for more."""
+    if server.slots is None:
+        return wanted or 1
+    return min(wanted or server.slots, server.slots)
+
+
+def _manner(asked: EvalAsked, server: Server, extra: dict[str, Any]) -> asking.Manner:
+    optional = optional_fields(Load(users=(1,)))
+    refused = {name for name in (*optional, *LIMITS) if name in optional and name not in server.fields}
+    return asking.Manner(
+        model=server.model,
+        temperature=asked.temperature,
+        most_tokens=asked.most_tokens,
+        seed=asked.seed,
+        thinking=asked.thinking,
+        timeout_s=asked.timeout_s,
+        parallel=asked.parallel,
+        extra=extra,
+        refused=frozenset(refused),
+    )
+
+
+def _conditions(server: Server, asked: EvalAsked) -> Conditions:
+    return Conditions(
+        quantisation=server.quantisation,
+        context=server.context,
+        users=asked.parallel,
+        thinking_asked={True: "on", False: "off", None: "left to the model"}[asked.thinking],
+        thinking_observed=server.thinking,
+        sampling={"temperature": asked.temperature, "seed": asked.seed, "max_tokens": asked.most_tokens},
+        client=f"evener {__version__}, whole answers",
+        evener=__version__,
+    )
+
+
+async def _to_its_end(work: _Work, target: measure.Target, conditions: Conditions) -> Evaluated:
+    partial: str | None = None
+    headers = {"Authorization": f"Bearer {target.api_key}"} if target.api_key else None
+    try:
+        async with chat.chat(str(target.url), headers=headers) as endpoint:
+            for arm in sorted(work.asked.arms, key=lambda arm: arm != "single"):
+                await _ask_arm(work, endpoint, arm)
+    except asyncio.CancelledError:
+        measure.not_cancelled()
+        partial = measure.INTERRUPTED
+    except CannotRun as error:
+        if not work.answers:
+            raise
+        partial = error.message
+    result = await _result(work, str(target.url), partial)
+    work.folder.fact("eval measured", {"validity": result.validity, "partial": partial})
+    stage = Stage(layout=result.candidate, evaluation=result)
+    work.folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=partial))
+    return Evaluated(result=result, conditions=conditions, path=work.folder.path)
+
+
+async def _ask_arm(work: _Work, endpoint: Chat, arm: Arm) -> None:
+    """What this arm still lacks. A reflection is only on drafts that are answers."""
+    questions = {q.id: q for one in work.suites for q in one.questions}
+    have = {answer.asked: answer for answer in work.answers}
+    wanted = asking.wanted(
+        list(questions.values()), candidate=work.asked.candidate, epochs=work.asked.epochs, arm=arm, k=work.asked.k
+    )
+    drafts = {asked: have.get(replace(asked, arm="single", sample=0)) for asked in wanted if arm == "reflection"}
+    todo = [
+        asked
+        for asked in wanted
+        if asked not in have and (arm != "reflection" or ((draft := drafts[asked]) is not None and draft.text))
+    ]
+
+    def turns(asked: Asked) -> list[dict[str, Any]]:
+        draft = drafts.get(asked)
+        return arms.reflection_turns(draft) if draft is not None else []
+
+    await asking.ask_all(
+        endpoint, questions, todo, work.manner, keep=work.keep, report=work.report, what=f"asking ({arm})", turns=turns
+    )
+
+
+async def _result(work: _Work, url: str, partial: str | None) -> EvalResult:
+    box = await _box(work)
+    results: list[SuiteResult] = []
+    for one in work.suites:
+        single: SuiteResult | None = None
+        for arm in sorted(work.asked.arms, key=lambda arm: arm != "single"):
+            found = await _suite_result(work, one, arm, box, single)
+            single = found if arm == "single" else single
+            results.append(found)
+    return EvalResult(
+        candidate=work.asked.candidate,
+        url=url,
+        model=work.server.model,
+        results=tuple(results),
+        temperature=work.asked.temperature,
+        seed=work.asked.seed,
+        epochs=work.asked.epochs,
+        parallel=work.asked.parallel,
+        most_tokens=work.asked.most_tokens,
+        thinking_asked=work.asked.thinking,
+        validity=_validity(results, work.asked),
+        partial=partial,
+        notes=(*work.notes, *_notes(results, work)),
+    )
+
+
+async def _box(work: _Work) -> Sandbox | None:
+    """A sandbox where a question needs one; without it such questions stay unscored, and it is said."""
+    if not any(q.scoring in ("tests", "fill") for one in work.suites for q in one.questions):
+        return None
+    try:
+        return await sandbox.open_sandbox()
+    except HostError as error:
+        work.notes.append(f"{error.message}: answers that are code stay unscored ({error.hint})")
+        return None
+
+
+async def _suite_result(
+    work: _Work, one: Suite, arm: Arm, box: Sandbox | None, single: SuiteResult | None
+) -> SuiteResult:
+    questions = {q.id: q for q in one.questions}
+    used = _answers_of(arm, questions, work.answers, epochs=work.asked.epochs)
+    what = f"scoring {one.name}" + ("" if arm == "single" else f" ({arm})")
+    scores: list[Score] = []
+    for done, answer in enumerate(used, start=1):
+        scores.append(await scoring.score(questions[answer.asked.question], answer, sandbox=box))
+        work.report(Progress(what=what, done=done, of=len(used)))
+    return tally.tally(
+        one, used, scores, arm=arm, epochs=work.asked.epochs, asked=len(questions) * work.asked.epochs, single=single
+    )
+
+
+def _answers_of(arm: Arm, questions: dict[str, Question], answers: Sequence[Answer], *, epochs: int) -> list[Answer]:
+    """The answers that an arm is scored by: one per question and epoch."""
+    have = {answer.asked: answer for answer in answers if answer.asked.question in questions}
+    singles = [answer for answer in have.values() if answer.asked.arm == "single"]
+    if arm == "single":
+        return singles
+    found: list[Answer | None] = []
+    for single in singles:
+        mine = [a for a in have.values() if a.asked.arm == arm and _is_pair(a.asked, single.asked)]
+        if arm == "reflection":
+            found += [replace(a, tokens=_both(a, single), seconds=a.seconds + single.seconds) for a in mine]
+        elif mine:
+            found.append(arms.voted(questions[single.asked.question], [single, *mine]))
+    return [answer for answer in found if answer is not None]
+
+
+def _is_pair(a: Asked, b: Asked) -> bool:
+    return (a.question, a.epoch, a.candidate) == (b.question, b.epoch, b.candidate)
+
+
+def _both(a: Answer, b: Answer) -> int | None:
+    return None if a.tokens is None or b.tokens is None else a.tokens + b.tokens
+
+
+def _validity(results: Sequence[SuiteResult], asked: EvalAsked) -> str:
+    thought = max((r.thought or 0.0 for r in results), default=0.0)
+    if asked.thinking is False and thought > MOST_CONTAMINATED:
+        return f"thinking was asked to be off and {thought:.0%} of the answers show it"
+    if results and not any(r.answered for r in results):
+        return "no question was answered"
+    return "valid"
+
+
+def _notes(results: Sequence[SuiteResult], work: _Work) -> list[str]:
+    notes = []
+    for result in results:
+        if (result.truncated or 0.0) >= TRUNCATED_FROM:
+            notes.append(
+                f"{result.suite}: {result.truncated:.0%} of the answers were cut short at {work.asked.most_tokens} "
+                "tokens and are not scored: --max-tokens"
+            )
+    if cached := sum(bool(answer.cached_tokens) for answer in work.answers):
+        notes.append(f"part of the prompt came from a cache in {cached} of {len(work.answers)} answers")
+    if work.server.slots is None:
+        notes.append("the server does not say how many it serves at once")
+    return notes

@@ -1,0 +1,33 @@
+"""The one table from a question's scoring to the scorer that knows it."""
+
+from __future__ import annotations
+
+from evener.evals.scoring import checks, edits, match, running, tools, translation
+from evener.ports import Sandbox
+from evener.records.answers import Answer, Score
+from evener.records.questions import Question
+
+PURE = {
+    "translation": translation.score,
+    "match": match.score,
+    "recall": match.score,
+    "tool-call": tools.score,
+    "edit": edits.score,
+    "checks": checks.score,
+}
+CONTAMINATED = "thinking was asked to be off and was not"
+NO_JUDGE = "no judge"
+
+
+async def score(question: Question, answer: Answer, *, sandbox: Sandbox | None) -> Score:
+    """What an answer is worth, as far as code can tell. Answers that thought although they were asked not to are no
+    evidence about a model that does not think."""
+    if answer.thinking_asked is False and answer.thinking_observed:
+        return Score(asked=answer.asked, scorer=question.scoring, value=None, why=CONTAMINATED)
+    if question.scoring in ("tests", "fill"):
+        return await running.run_tests(question, answer, sandbox)
+    if question.scoring in PURE:
+        return PURE[question.scoring](question, answer)
+    if question.scoring == "same":
+        return Score(asked=answer.asked, scorer="same", value=None, why="a canary is compared, not scored")
+    return Score(asked=answer.asked, scorer="rubric", value=None, why=NO_JUDGE)

@@ -1,0 +1,139 @@
+"""Answers and their scores to what a suite came to. Pure: the same answers always give the same figures."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+
+from evener.evals.arms import change
+from evener.evals.scoring.match import DECLINING_IS_RIGHT_TOO
+from evener.records.answers import Answer, Arm, Score
+from evener.records.evaluation import SuiteResult
+from evener.records.questions import Question, Suite
+from evener.records.verdicts import Policy, Standing
+from evener.stats.clusters import estimate
+from evener.stats.comparisons import is_binary
+
+WRONG_COSTS = 1.0  # the p of net = (C - p I) / N: a wrong answer costs as much as a right one brings
+
+
+def tally(
+    suite: Suite,
+    answers: Sequence[Answer],
+    scores: Sequence[Score],
+    *,
+    arm: Arm,
+    epochs: int,
+    asked: int,
+    single: SuiteResult | None = None,
+) -> SuiteResult:
+    """One suite under one arm. `single` is the same suite asked once, for what the arm changed."""
+    questions = {q.id: q for q in suite.questions}
+    scored = [score for score in scores if score.asked.question in questions]
+    means = question_means(scored)
+    clusters = {name: q.cluster for name, q in questions.items()}
+    found = change(single.scores, means) if single is not None else None
+
+    def standing(policy: Policy, category: str | None = None) -> Standing:
+        mine = {name: means[name] for name, q in questions.items() if name in means and category in (None, q.category)}
+        return standing_of(suite.name, mine, clusters, scored, answers, policy=policy)
+
+    return SuiteResult(
+        suite=suite.name,
+        sha256=suite.sha256,
+        version=suite.version,
+        arm=arm,
+        epochs=epochs,
+        asked=asked,
+        answered=len(answers),
+        standing=standing("excluded"),
+        counted_wrong=standing("counted wrong"),
+        categories={
+            category: standing("excluded", category) for category in dict.fromkeys(q.category for q in suite.questions)
+        },
+        scores=means,
+        clusters=clusters,
+        measures=measures(questions, scored),
+        tokens=_sum(answer.tokens for answer in answers),
+        seconds=sum(answer.seconds for answer in answers),
+        truncated=_share(answer.outcome == "truncated" for answer in answers),
+        thought=_share(answer.thinking_observed for answer in answers if answer.thinking_observed is not None),
+        healed=found.healed if found else None,
+        harmed=found.harmed if found else None,
+    )
+
+
+def question_means(scores: Iterable[Score]) -> dict[str, float | None]:
+    """The mean of each question's epochs; None where none of them was scored."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for score in scores:
+        values[score.asked.question] += [] if score.value is None else [score.value]
+    return {name: fmean(known) if known else None for name, known in values.items()}
+
+
+def standing_of(
+    name: str,
+    means: Mapping[str, float | None],
+    clusters: Mapping[str, str],
+    scores: Sequence[Score],
+    answers: Sequence[Answer],
+    *,
+    policy: Policy,
+) -> Standing:
+    """The mean over questions with its interval, and how the answers ended."""
+    known = {q: 0.0 if value is None else value for q, value in means.items() if value is not None or _wrong(policy)}
+    values = list(known.values())
+    found = estimate(values, [clusters[q] for q in known], share=is_binary(values))
+    outcomes = {score.asked: score.outcome for score in scores if score.outcome is not None}
+    return Standing(
+        candidate=name,
+        mean=found.mean if found else None,
+        interval=found.interval if found else None,
+        n=len(known),
+        clusters=found.clusters if found else 0,
+        unscored=sum(value is None for value in means.values()),
+        outcomes=dict(Counter(outcomes.get(a.asked, a.outcome) for a in answers if a.asked.question in means)),
+        reasons=dict(Counter(s.why or "" for s in scores if s.value is None and s.asked.question in means)),
+    )
+
+
+def measures(questions: Mapping[str, Question], scores: Sequence[Score]) -> dict[str, float | None]:
+    """What a suite of questions that one may decline says besides its mean (Wei et al. 2024 for F).
+
+    `F` = 2 C / (N + C + I), `net` = (C - I) / N, `abstain_recall` = declined among those that cannot be answered,
+    `over_refusal` = declined among those that can. Empty for other suites.
+    """
+    seen = [(questions[s.asked.question], s.details.get("class"), s) for s in scores if s.details.get("class")]
+    if not seen:
+        return {}
+    n, right, wrong = len(seen), sum(c == "C" for _, c, _ in seen), sum(c == "I" for _, c, _ in seen)
+    return {
+        "F": 2 * right / (n + right + wrong),
+        "net": (right - WRONG_COSTS * wrong) / n,
+        "abstain_recall": _share(s.outcome == "abstained" for q, _, s in seen if not q.references),
+        "over_refusal": _share(s.outcome == "abstained" for q, _, s in seen if _is_answerable(q)),
+    }
+
+
+def _is_answerable(question: Question) -> bool:
+    return bool(question.references) and question.category not in DECLINING_IS_RIGHT_TOO
+
+
+def _wrong(policy: Policy) -> bool:
+    return policy == "counted wrong"
+
+
+def _share(values: Iterable[bool | None]) -> float | None:
+    known = [bool(value) for value in values]
+    return fmean(known) if known else None
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """None where one of them is not known."""
+    total = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total

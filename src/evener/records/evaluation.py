@@ -1,0 +1,79 @@
+"""What one candidate's answers to suites came to. Shares are 0 to 1; questions are compared across runs by their ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evener.records.answers import Arm
+from evener.records.verdicts import Standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalAsked:
+    """What was asked for: the first fact of an evaluation, from which it goes on after a break."""
+
+    candidate: str
+    suites: tuple[str, ...]  # names of ours, or paths of files
+    sha256: tuple[str, ...]  # of those files, in the same order
+    quick: bool = False
+    categories: tuple[str, ...] = ()
+    most: int | None = None  # questions per suite
+    arms: tuple[Arm, ...] = ("single",)
+    k: int = 5  # answers per vote
+    epochs: int = 1
+    temperature: float = 0.0
+    most_tokens: int = 1024
+    seed: int = 1
+    thinking: bool | None = False
+    parallel: int = 1
+    timeout_s: float = 600.0
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteResult:
+    """One suite under one arm. `scores` maps each question to the mean of its epochs, None where nothing was scored.
+
+    `standing` leaves answers out that are no evidence about the model, `counted_wrong` takes them for wrong ones.
+    `measures` are further figures of the suite, None where they are not defined.
+    """
+
+    suite: str
+    sha256: str  # of the suite's file: other questions are another suite
+    version: int
+    arm: Arm
+    epochs: int
+    asked: int  # answers that were wanted
+    answered: int  # replies that came, of whatever outcome
+    standing: Standing
+    counted_wrong: Standing
+    categories: dict[str, Standing]
+    scores: dict[str, float | None]
+    clusters: dict[str, str]
+    measures: dict[str, float | None] = field(default_factory=dict)
+    tokens: int | None = None  # of all answers, what an arm used up besides included
+    seconds: float = 0.0  # of all answers, one after the other
+    truncated: float | None = None  # share of answers cut short by the token limit
+    thought: float | None = None  # share of answers that show thinking, whatever was asked
+    healed: int | None = None  # by this arm: single answers that were wrong and became right
+    harmed: int | None = None  # by this arm: single answers that were right and became wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalResult:
+    """The answer of `evener eval`. `validity` is "valid" or why the figures must not be used; `partial` why answers
+    are missing; `notes` what a reader must know to use the figures."""
+
+    candidate: str
+    url: str
+    model: str | None  # as the server calls it
+    results: tuple[SuiteResult, ...]
+    temperature: float
+    seed: int
+    epochs: int
+    parallel: int
+    most_tokens: int
+    thinking_asked: bool | None
+    validity: str = "valid"
+    partial: str | None = None
+    notes: tuple[str, ...] = ()
