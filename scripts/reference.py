@@ -32,6 +32,7 @@ from evener.models.push import Pushed
 from evener.models.shelf import Held
 from evener.models.show import Shown
 from evener.models.skeletons import CatalogueEntry
+from evener.plan.check import Checked
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
@@ -221,6 +222,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener doctor --json": ("every finding, the worst first", Examined),
     "evener plan MODEL --json": ("candidates and verdict, and what was asked around them", PlanAnswer),
     "evener plan --json": ("without a model, with `--sweep`, `--grid` or `--quant any`: a row per question", WhatIf),
+    "evener plan --check COMMAND --json": ("where each value of a command's -ts lands", Checked),
     "evener status --json": ("every deployment on record", list[Deployment]),
     "evener bench users --json": (
         "the result, and beside its keys `conditions` ([Conditions](#conditions)), `telemetry` "

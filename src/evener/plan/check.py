@@ -34,15 +34,15 @@ class Usable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The answer of `plan --check`. `cpu_slots` stay on the head's CPU.
+    """The answer of `plan --check`.
 
     `ours` are the flags of our plan, or mere proportions: `ours_by` says which.
     """
 
-    slots: int
-    places: tuple[Place, ...]
-    cpu_slots: int
-    warnings: tuple[str, ...]
+    slots: int  # block_count + 1
+    places: tuple[Place, ...]  # every device that the command uses, in the order of use
+    cpu_slots: int  # layers that stay on the head's CPU
+    warnings: tuple[str, ...]  # what else the command does or gets wrong, a line each
     ours: str
     ours_by: str = "in proportion to memory: the model or the rig is not known"
 

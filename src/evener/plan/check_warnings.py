@@ -18,12 +18,12 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"
 class Place:
     """One device in the order of use: the value that lands on it, and the slots that this really gives."""
 
-    position: int
-    device: str
-    card: str
-    value: float | None
-    slots: int
-    holds_head: bool
+    position: int  # in the order of use, from 0
+    device: str  # as the engine calls it
+    card: str  # for people: "host/card" where the rig is known, else as --list-devices describes it
+    value: float | None  # of -ts; None where there is none for it
+    slots: int  # layers, the output head among them
+    holds_head: bool  # whether the output head is here
 
 
 def is_remote(name: str) -> bool:
