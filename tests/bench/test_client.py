@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import shlex
+import shutil
+import ssl
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 
-from evener.bench.client import BaseUrl, Line, base_url
+from evener.bench.client import BaseUrl, Line, base_url, trusted
+from evener.dialects.openai_stream import read
 from evener.errors import ConfigurationError
 from evener.testing.fake_engine import FakeEngine, fake_engine
 
@@ -194,3 +201,78 @@ async def test_a_cancelled_exchange_closes_its_connection() -> None:
         await asyncio.wait([task])
         async with asyncio.timeout(5):
             await gone.wait()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for 127.0.0.1 with its key, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    where = tmp_path / "server.pem"
+    asked = shlex.split("req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -days 2 -subj /CN=x -addext")
+    subprocess.run(
+        ["openssl", *asked, "subjectAltName=IP:127.0.0.1", "-keyout", where, "-out", tmp_path / "cert"],
+        capture_output=True,
+        check=True,
+    )
+    where.write_bytes(where.read_bytes() + (tmp_path / "cert").read_bytes())
+    return where
+
+
+@asynccontextmanager
+async def secure_server(certificate: Path) -> AsyncIterator[BaseUrl]:
+    """Answers in two writes, and hangs up without a word after the second request."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(2):
+            with suppress(asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK[:-1])
+            await asyncio.sleep(0.02)
+            writer.write(OK[-1:])
+        writer.close()
+
+    listening = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=context)
+    async with listening:
+        yield base_url(f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+
+
+async def test_a_trusted_server_is_spoken_to_in_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    trusted.cache_clear()
+    async with secure_server(certificate) as url, Line(url) as line:
+        first, second = await line.get("/", within_s=5), await line.get("/", within_s=5)
+    trusted.cache_clear()
+    assert (first.status, first.body, second.body) == (200, b"ok", b"ok")
+    assert first.connect_s is not None
+    assert second.connect_s is None
+    assert first.sent_ns is not None
+    assert first.sent_ns < first.pieces[0][0] < first.pieces[1][0]
+
+
+async def test_a_server_whose_certificate_nobody_trusts_cannot_be_reached(certificate: Path) -> None:
+    async with secure_server(certificate) as url, Line(url) as line:
+        answer = await line.get("/", within_s=5)
+    assert answer.ending == "unreachable"
+    assert "certificate verify failed" in (answer.detail or "")
+    assert "\n" not in (answer.detail or "")
+
+
+async def test_a_compressed_answer_is_read_to_its_end_and_named_as_such() -> None:
+    async def compresses(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        body = gzip.compress(b'data: {"choices": []}\n\n')
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+
+    asked: list[bytes] = []
+    async with server(compresses) as url, Line(url) as line:
+        answer = await line.get("/", within_s=5)
+    assert b"Accept-Encoding: identity\r\n" in asked[0]
+    told = read(answer, id=1, users=1, user=0, started_ns=0)
+    assert (told.failure, told.detail) == (
+        "client_invalid",
+        "the answer is compressed (gzip), which was not asked for",
+    )
