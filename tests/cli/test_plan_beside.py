@@ -49,6 +49,7 @@ def test_a_draft_model_is_one_row_of_one_card_and_of_the_json(monkeypatch: pytes
     monkeypatch.setattr(plan_view, "out", Console(width=100, file=screen, highlight=False))
     run(LARGE, "--draft", SMALL)
     assert screen.getvalue().count("draft model, about") == 1
+    assert "beside the model: draft model Llama-3.1-8B-Q4_K_M" in screen.getvalue()
 
 
 def test_more_drafts_are_what_was_asked() -> None:

@@ -1,5 +1,7 @@
 """The shipped catalogue against figures that others published."""
 
+from dataclasses import replace
+
 import pytest
 
 from evener.errors import NameUnknown
@@ -100,3 +102,11 @@ def test_an_entry_lists_sizes_the_largest_first():
     entry = skeletons.entry(next(s for s in everything() if s.name == "Llama-3.1-8B"))
     assert next(iter(entry.sizes)) == "BF16"
     assert entry.sizes["Q4_K_M"] // MIB == 4685
+
+
+def test_other_quantisations_of_a_model_have_what_stands_beside_it() -> None:
+    small = skeletons.find("llama-3.1-8b:q4_k_m").weights()
+    mine = replace(skeletons.find("llama-3.3-70b:q4_k_m").weights(), draft=small)
+    drafting = {one.quantisation for one in skeletons.alternatives(mine) if one.draft is not None}
+    assert {"Q8_0", "Q2_K"} <= drafting
+    assert all(one.layers == mine.layers for one in skeletons.alternatives(mine) if one.draft is not None)

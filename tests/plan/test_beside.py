@@ -152,3 +152,14 @@ async def test_a_draft_model_is_confirmed_where_it_stands(engine: Path, model: P
     assert device.draft_dry_run.kv_bytes == 180 * MIB
     assert device.draft_bytes / MIB == pytest.approx(92.10 + 180.00 + 17.51, abs=1.5)
     assert device.total_bytes - host.devices[0].total_bytes == device.draft_bytes - host.devices[0].draft_bytes
+
+
+@pytest.mark.engine
+async def test_a_draft_model_that_outgrows_its_card_does_not_fit(engine: Path, model: Path, tmp_path: Path) -> None:
+    own, work = open_model(model).weights(), Workload(context=4096, users=2, drafts=3)
+    host = planned(question(replace(own, draft=own), 8, work=work), "alpha")
+    tight = replace(host.devices[0], offered_bytes=host.devices[0].total_bytes - 10 * MIB)
+    ask = asking(engine, tmp_path, model, memory.drafting(work))
+    done = await dry_run_beside.with_draft(replace(host, devices=(tight,)), own, work, ask, kinds={})
+    assert not done.fits
+    assert done.short_bytes / MIB == pytest.approx(10, abs=2)

@@ -118,10 +118,13 @@ async def tools_of(rig: Rig, scan: Scan, model: str | None = None) -> Tools:
 
 
 def _with_notes(plan: Plan, weights: Weights, scan: Scan) -> Plan:
-    """The plan, which says where its sizes are an estimate and which hosts nobody has looked at."""
+    """The plan, which says what stands beside the model, what is an estimate, and which hosts nobody has looked at."""
+    beside = [f"projector {weights.projector.name}"] if weights.projector else []
+    beside += [f"draft model {weights.draft.name}"] if weights.draft else []
+    also = [f"beside the model: {' and '.join(beside)}"] if beside else []
     stated = [f"{h.name}: {h.fault}" for h in scan.hosts if h.connection == "stated" and h.fault]
     estimate = [weights.estimate] if weights.estimate else []
-    reasons = (*plan.verdict.reasons, *estimate, *stated, *_measured_when(scan))
+    reasons = (*plan.verdict.reasons, *also, *estimate, *stated, *_measured_when(scan))
     return replace(plan, verdict=replace(plan.verdict, reasons=reasons))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -182,12 +182,13 @@ def _stepped() -> tuple[tuple[Skeleton, Weights], ...]:
 
 
 def alternatives(mine: Weights) -> tuple[Weights, ...]:
-    """`in_steps`, with every quantisation of the model itself where the catalogue has it."""
+    """`in_steps`, with every quantisation of the model itself where the catalogue has it, and what stands beside it."""
     alike = [s for s, w in _stepped() if _identity(w) == _identity(mine)]
     rest = tuple(w for w in in_steps() if _identity(w) != _identity(mine))
     if not alike:
         return rest
-    return (*(alike[0].opened(quant).weights() for quant in alike[0].quantisations), *rest)
+    every = (alike[0].opened(quant).weights() for quant in alike[0].quantisations)
+    return (*(replace(one, projector=mine.projector, draft=mine.draft) for one in every), *rest)
 
 
 def _identity(weights: Weights) -> tuple[str, int, int]:

@@ -171,12 +171,16 @@ async def _run(
 def confirmed(candidate: Candidate, weights: Weights, workload: Workload, full: Rows, short: Rows) -> Candidate:
     """The candidate with both runs' figures in its devices. One that outgrows what its card offers does not fit."""
     devices = tuple(_devices(candidate, weights, workload, full, short))
-    done = _with_ram(replace(candidate, devices=devices), weights, workload, full, short)
-    worst = max(devices, key=_over)
+    return within_room(_with_ram(replace(candidate, devices=devices), weights, workload, full, short))
+
+
+def within_room(candidate: Candidate) -> Candidate:
+    """The candidate as it is where every card has room for what it is given, else one that does not fit, and why."""
+    worst = max(candidate.devices, key=_over)
     if (short_bytes := _over(worst)) <= 0:
-        return done
+        return candidate
     why = f"by the engine's own dry run {worst.host}/{worst.card_name} would be {-(-short_bytes // MIB)} MiB over"
-    return replace(done, fits=False, short_bytes=short_bytes, why_not=why)
+    return replace(candidate, fits=False, short_bytes=short_bytes, why_not=why)
 
 
 def _over(device: DevicePlan) -> int:

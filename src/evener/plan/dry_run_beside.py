@@ -15,7 +15,7 @@ from evener.dialects.llama_log import read_projector
 from evener.dialects.rpc_answers import pretend
 from evener.errors import EngineError
 from evener.plan import memory
-from evener.plan.dry_run import MIB, ROOM_BYTES, WITHIN_S, Asking, ask, nearer, served_by
+from evener.plan.dry_run import MIB, ROOM_BYTES, WITHIN_S, Asking, ask, nearer, served_by, within_room
 from evener.records.plan import Candidate, DevicePlan, DryRun, Workload
 from evener.records.weights import Projector, Weights
 
@@ -50,7 +50,7 @@ async def with_draft(
         else device
         for device in candidate.devices
     ]
-    return replace(candidate, devices=tuple(devices))
+    return within_room(replace(candidate, devices=tuple(devices))) if devices else candidate
 
 
 async def _drafted(device: DevicePlan, draft: Weights, workload: Workload, asking: Asking, kind: str) -> DevicePlan:
