@@ -68,7 +68,9 @@ def beside(rows: Sequence[SpeedRow], measured: Sequence[BenchRow]) -> tuple[Spee
     """The rows with what llama-bench measured of the same tests."""
     known = {(one.prompt_tokens, one.output_tokens, one.depth): one.tokens_per_s for one in measured}
     return tuple(
-        replace(one, llama_bench=repeated(known.get((one.prompt_tokens, one.output_tokens, one.depth), ()), RATE))
+        replace(one, llama_bench=repeated(found, RATE))
+        if (found := known.get((one.prompt_tokens, one.output_tokens, one.depth)))
+        else one
         for one in rows
     )
 
