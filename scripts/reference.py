@@ -35,6 +35,7 @@ from evener.models.skeletons import CatalogueEntry
 from evener.plan.check import Checked
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
+from evener.records.client import ClientCheck
 from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
@@ -230,6 +231,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
         UsersResult,
     ),
     "evener bench pair --json": ("the verdict and the pairs, and beside its keys `run` (the run folder)", PairResult),
+    "evener bench self-test --json": ('`{"checks": [...]}`: one per user count', list[ClientCheck]),
     "evener engine install --json": ("what was installed", Installed),
     "evener engine push --json": ("what is there now", Installed),
     "evener engine list --json": ("every engine in sight", list[FoundEngine]),

@@ -13,7 +13,7 @@ class ClientMachine:
     machine: str
     cpu: str | None  # the processor's name
     threads: int | None  # that this process may use
-    python: str
+    python: str  # its version
     evener: str
 
 
@@ -35,5 +35,5 @@ class ClientCheck:
     lag_p95_ms: float | None  # how late the event loop woke up
     saturated: bool
     fault: str | None = None
-    machine: ClientMachine
+    machine: ClientMachine  # what it holds for
     taken_at: datetime
