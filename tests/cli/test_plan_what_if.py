@@ -19,8 +19,10 @@ from typer.testing import CliRunner
 from evener.cli import check_view, console, plan_view, what_if_view
 from evener.cli.main import app
 from evener.cli.plan import read_axes
+from evener.codec import from_data
 from evener.config import example
 from evener.errors import ConfigurationError, EvenerError, NameUnknown
+from evener.records.plan import Plan
 
 GOLDEN = Path(__file__).parent / "golden"
 QWEN = "qwen3.6-35b-a3b:Q8_0"
@@ -288,6 +290,19 @@ def test_a_part_in_ram_that_nobody_measured_is_said_not_to_be_compared() -> None
 def test_a_plan_of_replicas_says_that_up_runs_one_server() -> None:
     (told,) = (n for n in answer(QWEN, "--layout", "replicas")["notes"] if n.startswith("replicas are 2 servers"))
     assert told == "replicas are 2 servers, and evener up runs one: evener up would take alpha"
+
+
+def test_layouts_that_are_refused_for_one_reason_share_its_line(screen: io.StringIO) -> None:
+    said = answer(QWEN)
+    why = {"alpha": "no engine", "beta": "no copy", "cluster-on-beta": "no copy"}
+    refused = [
+        {**one, "fits": False, "short_bytes": 0, "why_not": why[one["name"]]}
+        for one in said["candidates"]
+        if one["name"] in why
+    ]
+    data = {key: said[key] for key in ("model", "workload", "verdict")} | {"candidates": refused}
+    plan_view.show(from_data(Plan, data, source="a test"), commands=False)
+    assert "alpha: no engine\nbeta, cluster-on-beta: no copy\n" in screen.getvalue()
 
 
 def test_a_sweep_needs_a_model() -> None:

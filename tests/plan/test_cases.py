@@ -112,6 +112,13 @@ def test_replicas_say_on_which_host_one_user_is_as_fast_as_they_say():
     assert made.candidate("replicas").predicted.of_host == "alpha"
     assert made.candidate("alpha").predicted.of_host is None
     assert rate(made, "replicas") > rate(made, "beta")
+    swapped = plan(
+        "qwen3.6-35b-a3b:Q8_0",
+        Workload(context=4096, users=4),
+        replace(BETA, name="alpha"),
+        replace(ALPHA, name="beta"),
+    )
+    assert swapped.candidate("replicas").predicted.of_host == "beta"
 
 
 def test_replicas_share_the_users_and_their_memory():

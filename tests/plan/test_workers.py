@@ -51,6 +51,7 @@ def test_their_command_lines_have_ports_and_devices_of_their_own():
     argv = each.servers[0].argv
     assert flag(argv, "--rpc") == f"{first.listen},{second.listen}"
     assert flag(argv, "--device") == ",".join(d.device for d in each.devices) == "RPC0,RPC1"
+    assert flag(argv, "-ot") == "no-pipeline-copies=CPU", "behind workers copies bring nothing"
     cards = [d.card for d in each.devices]
     assert cards == [f"GPU-RTX 5090-{flag(w.argv, '-d')}" for w in each.workers]
 
