@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -58,6 +59,17 @@ async def test_the_card_is_seen_the_newcomer_named_and_both_tools_end_with_the_b
     cards = {card.name for sample in seen.samples for card in sample.cards}
     assert cards == {"CPU", "Tesla T4"}
     assert {(one.pid, one.name) for sample in seen.samples for one in sample.joined} == {(11, "blender")}
+    await until(lambda: not running(tool), within_s=2)
+
+
+async def test_tools_end_with_the_block_on_a_host_without_setpriv_too(
+    tool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sh", "sleep", "grep", "dirname", "ip"):
+        (tool / name).symlink_to(shutil.which(name) or name)
+    monkeypatch.setenv("PATH", str(tool))
+    async with watching([Watched(host="alpha", shell=LocalShell("alpha"))], every_s=0.2):
+        assert len(running(tool)) == 2
     await until(lambda: not running(tool), within_s=2)
 
 

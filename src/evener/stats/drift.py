@@ -76,7 +76,7 @@ def memory(values: Sequence[float]) -> float:
     """How many values count as one independent one: 1 + 2 x the sum of autocorrelations, at least 1.
 
     Each third is taken around its own mean, so that a change of level is not memory. Correlations are summed in pairs
-    while a pair is positive (Geyer 1992, initial positive sequence), and scaled up for the mean that was taken off.
+    while a pair is positive (Geyer 1992, initial positive sequence).
     """
     third = len(values) // 3
     thirds = [values[i * third : (i + 1) * third] for i in range(3)]
@@ -92,8 +92,7 @@ def memory(values: Sequence[float]) -> float:
     while lag < third - 1 and (pair := at(lag - 1) + at(lag)) > 0:
         total += pair
         lag += 2
-    seen = max(1.0, 2 * total - 1)
-    return 1 + (seen - 1) / max(1 - seen / third, 0.1)
+    return max(1.0, 2 * total - 1)
 
 
 def _means(values: Sequence[float], size: int) -> list[float]:
