@@ -193,6 +193,7 @@ def test_settings_paths_and_continuations_are_read():
         ("llama-server -ts a,b", "not a list of numbers"),
         ("llama-server -m 'x", "No closing quotation"),
         ("", "there is no command"),
+        ("ls -la", "ls is no program of llama.cpp"),
         ("llama-server -ts -1,2", "shares are finite and not negative"),
         ("llama-server -ts nan,1", "not a list of numbers"),
         ("llama-server -ts 1e400,1", "shares are finite and not negative"),
@@ -227,6 +228,10 @@ def test_what_starts_the_program_is_passed_over(before):
     glue = "" if before.endswith(("/", "\\")) else " "
     asked = read_command(f"{before}{glue}llama-server -ts 1,2")
     assert (asked.program, asked.split) == ("llama-server", (1.0, 2.0))
+
+
+def test_a_script_with_options_of_llama_server_is_read():
+    assert read_command("./serve.sh -ts 1,2").split == (1.0, 2.0)
 
 
 def test_all_zero_shares_leave_it_to_free_memory():

@@ -77,12 +77,15 @@ class Asked:
 def read_command(text: str) -> Asked:
     """Read a pasted command, environment settings in front of it and line continuations included.
 
-    Raises ConfigurationError for quotes that do not close, no program, or a value that the engine could not read.
+    Raises ConfigurationError for quotes that do not close, no program of llama.cpp (another's, e.g. a script's, is read
+    where it has options of it), or a value that the engine could not read.
     """
     settings, words = _parted(text)
     program = re.split(r"[/\\]", words[0])[-1]
     bench = program.removesuffix(".exe") == "llama-bench"
     said = dict(_options(words[1:]))
+    if not said and not _PROGRAM.fullmatch(program):
+        raise ConfigurationError(f"--check: {program} is no program of llama.cpp", hint="paste the whole command")
     cases = {what: _cases(said[what]) if bench else [said[what]] for what in said}
     first = {what: each[0] for what, each in cases.items()}
     rpc = said.get("rpc")
