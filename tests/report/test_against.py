@@ -89,7 +89,7 @@ def test_cold_against_warm_gets_no_outcome_and_says_so_first() -> None:
     [
         ("prompt_tokens_asked", 1024, "prompts of tokens: A 512, B 1024"),
         ("output_tokens_asked", 64, "answers of tokens: A 128, B 64"),
-        ("think_s", 9.0, "seconds of thinking: A 0.0, B 9.0"),
+        ("think_s", 9.0, "seconds of thinking: A 0, B 9"),
         ("arrivals", "poisson", "arrivals: A closed, B poisson"),
     ],
 )

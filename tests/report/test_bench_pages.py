@@ -148,7 +148,7 @@ def test_a_pair_shows_its_verdict_its_dots_and_what_differs(pages: dict[str, str
 def test_an_invalid_pair_has_no_verdict() -> None:
     run = bench_run("pair")
     story = tell(run, summary_of(pair=replace(PAIR, validity="the client was saturated")), (), ())
-    assert story.headline == "the result is invalid (the client was saturated)"
+    assert story.headline == "The result is invalid (the client was saturated)"
     assert story.cautions[0].grave
 
 

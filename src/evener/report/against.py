@@ -93,7 +93,11 @@ def incomparable(a: Layout, b: Layout) -> Iterator[str]:
         ("arrivals", a.crowd.arrivals, b.crowd.arrivals),
     ):
         if one != other:
-            yield f"{name}: A {one}, B {other}"
+            yield f"{name}: A {_as_asked(one)}, B {_as_asked(other)}"
+
+
+def _as_asked(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _own(name: str, story: Story) -> Iterator[Caution]:

@@ -123,7 +123,7 @@ def _said(
 
 def _result(result: SpeedResult | ContextResult, whole: str | None) -> Iterator[tuple[bool, str]]:
     yield from _said(result, whole)
-    if result.client.saturated:
+    if result.client.saturated and result.validity == "valid":
         yield True, _SATURATED
     named = [(r.test, r.by_class, r.note) for r in result.rows] if isinstance(result, SpeedResult) else []
     if isinstance(result, ContextResult):
@@ -140,7 +140,7 @@ def _result(result: SpeedResult | ContextResult, whole: str | None) -> Iterator[
 
 def _users(result: UsersResult, whole: str | None) -> Iterator[tuple[bool, str]]:
     yield from _said(result, whole)
-    if result.client.saturated:
+    if result.client.saturated and result.validity == "valid":
         yield True, _SATURATED
     if result.kv_exhausted_from is not None:
         yield True, f"from {count(result.kv_exhausted_from, 'user')} on, requests died because the KV cache was full"

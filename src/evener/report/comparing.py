@@ -157,7 +157,8 @@ def _without_speeds(layouts: Sequence[Layout]) -> str:
         return "Nothing was measured"
     bad = next((x for x in layouts if x.measured and x.invalid), None)
     if bad:
-        return f"{bad.label}: the result is invalid ({bad.invalid})"
+        where = f"{bad.label}: t" if bad.kind or len(layouts) > 1 else "T"
+        return f"{where}he result is invalid ({bad.invalid})"
     checks = [check for x in layouts for check in x.checks]
     if not checks:
         return f"{listed([x.label for x in layouts])}: no speed was measured"

@@ -18,8 +18,10 @@ def headline(
 ) -> str:
     """What was found, without a full stop at its end."""
     if pair is not None:
-        return _bare(pair.sentence) if pair.validity == "valid" else f"the result is invalid ({pair.validity})"
-    if len(layouts) == 1 and not layouts[0].invalid:
+        return _bare(pair.sentence) if pair.validity == "valid" else f"The result is invalid ({pair.validity})"
+    if len(layouts) == 1 and layouts[0].invalid:
+        return comparing.headline(layouts, (), None)
+    if len(layouts) == 1:
         told = _of_one(layouts[0])
         where = f"{layouts[0].label}: " if layouts[0].kind else ""
         return f"{where}{told}" if told else comparing.headline(layouts, against, users)

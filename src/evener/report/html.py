@@ -18,7 +18,7 @@ from evener.report.headlines import repeated
 from evener.report.pair_view import METRICS
 from evener.report.parts import CardRow, Curve, Layout, Panel, Story
 from evener.report.rows import condition, left_bytes
-from evener.report.watched import energy
+from evener.report.watched import energy, notes
 
 _MARKS = {  # the markers of drawing.MARKERS, about (0, 0)
     "o": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
@@ -88,6 +88,7 @@ def _environment() -> Any:
         heat=heat,
         level_columns=level_columns.known,
         who=lambda layout: level_columns.who(layout.levels),
+        notes=notes,
         metrics=METRICS,
         how=crowd.how,
         failures=crowd.failures,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evener.records.telemetry import CardWatched, Energy, Extent, NicWatched
+from evener.records.telemetry import CardWatched, Energy, Extent, NicWatched, Telemetry
 from evener.report.parts import Layout
-from evener.report.words import UNKNOWN, listed, number, percent, size
+from evener.report.words import UNKNOWN, count, listed, number, percent, size
+
+_MOST_NOTES = 6
 
 
 def watched_lines(layout: Layout) -> Iterator[str]:
@@ -21,7 +23,14 @@ def watched_lines(layout: Layout) -> Iterator[str]:
         yield from (f"{host.host}: {unknown}" for unknown in host.unknown)
     if layout.telemetry.energy:
         yield energy(layout.telemetry.energy)
-    yield from layout.telemetry.notes
+    yield from notes(layout.telemetry)
+
+
+def notes(telemetry: Telemetry) -> Iterator[str]:
+    """Gaps, and who came onto a card: the first few, and how many more."""
+    yield from telemetry.notes[:_MOST_NOTES]
+    if (more := len(telemetry.notes) - _MOST_NOTES) > 0:
+        yield f"and {count(more, 'more note')} of this kind: evener report --json has all"
 
 
 def _card(card: CardWatched) -> str:
