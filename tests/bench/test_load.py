@@ -64,7 +64,13 @@ def test_each_user_has_one_request_at_least() -> None:
 def test_an_open_loop_has_one_level_which_is_its_most_in_flight() -> None:
     load = Load(arrivals="poisson", rate_per_s=2.0, most_in_flight=32)
     assert (load.levels, load.requests_at(32)) == ((32,), 60)
-    assert Load(mixed=MixedLoad(), users=()).levels == ()
+    assert load.most_at_once == 32
+
+
+def test_a_mixed_load_alone_has_no_level_and_one_sequence_more_than_users() -> None:
+    load = Load(mixed=MixedLoad(users=7), users=())
+    assert (load.levels, load.most_at_once) == ((), 8)
+    assert Load(users=(2, 12), mixed=MixedLoad(users=7)).most_at_once == 12
 
 
 def test_warm_ups_end_one_after_the_other() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +74,14 @@ def watched(target: Target) -> Hosts:
     return Hosts(rig=Rig(here), hosts=tuple(host.name for host in here.hosts))
 
 
+def watched_of(targets: Iterable[Target]) -> tuple[Hosts, ...]:
+    """The hosts of all of them, each once: two servers on one deployment, or on hosts that nobody knows."""
+    found: dict[object, Hosts] = {}
+    for one in targets:
+        found.setdefault(one.ours.name if one.ours else None, watched(one))
+    return tuple(found.values())
+
+
 def money_of(target: Target) -> Money | None:
     """What energy costs there, by the rig file of the deployment."""
     run = _run_of(target)
@@ -106,7 +115,7 @@ def users_conditions(server: Server, load: Load) -> Conditions:
     return Conditions(
         quantisation=server.quantisation,
         context=server.context,
-        users=max(load.users),
+        users=load.most_at_once,
         thinking_observed=server.thinking,
         sampling={name: value for name, value in server.fields.items() if isinstance(value, int | float | str)}
         | {name: value for name, value in load.extra.items() if isinstance(value, int | float | str)}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from evener.bench.arrivals import thinking_s
-from evener.bench.crowd import Crowd
+from evener.bench.crowd import Crowd, has_failed
 from evener.bench.gate import Gate
 from evener.bench.load import Load
 from evener.bench.probe import Server
@@ -60,7 +60,7 @@ class ClosedLoop:
             if leaves.is_set() or self._crowd.gone is not None:
                 return
             exchange, measured = await self._gate.send(speaker, user, tokens=tokens)
-            failures = 0 if measured or exchange.status == 200 else failures + 1
+            failures = failures + 1 if has_failed(exchange) and not measured else 0
             tokens = self._load.output_tokens
 
     async def _let_go(self, users: Iterable[int]) -> None:

@@ -25,6 +25,7 @@ PORTION = 16  # pieces read before the loop gets its turn: some 0.1 ms
 LOOKS_PER_SILENCE = 10  # how often the watchdog looks, within the time that it allows
 MOST_BETWEEN_LOOKS_S = 1.0
 GOODBYE_S = 1.0
+FEW_PIECES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,13 @@ class _Finished:
     turn: int
     given_up: bool
     sending: Sending
+
+
+def has_failed(exchange: Exchange) -> bool:
+    """Whether it plainly failed, as far as that is seen without reading it: an error in a stream is a short answer."""
+    if exchange.ending != "complete" or exchange.status != 200:
+        return True
+    return len(exchange.pieces) <= FEW_PIECES and b'"error"' in exchange.body
 
 
 class Crowd:
@@ -103,8 +111,7 @@ class Crowd:
         given_up = number in self._released and exchange.ending == "timeout"
         self._unread.append(_Finished(exchange, number, saying.turn, given_up, sending))
         self._arrived.set()
-        whole = exchange.ending == "complete" and exchange.status == 200
-        listens = whole and speaker.listens
+        listens = speaker.listens and not has_failed(exchange)
         speaker.heard(answer_text(piece for _, piece in exchange.pieces) if listens else None)
         return exchange
 

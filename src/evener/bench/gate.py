@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from evener.bench.client import now_ns
@@ -19,14 +19,16 @@ from evener.records.events import Progress
 class Gate:
     """One for a run; `open()` it for each level, `send()` through it, and wait `until_over()`.
 
-    `spans` tell when each level was measured, by its users: since its first measured request, until it was over.
+    `spans` tell when each level was measured, by its users: since its first measured request, until it was over;
+    `on_turn` is called at both.
     """
 
-    def __init__(self, crowd: Crowd, load: Load, *, report: Report) -> None:
+    def __init__(self, crowd: Crowd, load: Load, *, report: Report, on_turn: Callable[[], None]) -> None:
         self.spans: dict[int, tuple[int, int | None]] = {}
         self._crowd = crowd
         self._load = load
         self._report = report
+        self._on_turn = on_turn
         self._turnstile = Turnstile(0, asked=0, cold=())
         self._over = asyncio.Event()
         self._done = 0
@@ -51,8 +53,9 @@ class Gate:
         """One request of this user, and whether it was measured."""
         here = self._turnstile
         measured = here.is_measured()
-        if measured:
-            self.spans.setdefault(here.users, (now_ns(), None))
+        if measured and here.users not in self.spans:
+            self.spans[here.users] = (now_ns(), None)
+            self._on_turn()
         sending = Sending(users=here.users, user=user, warm_up=not measured, late_s=late_s)
         exchange = await self._crowd.send(speaker, sending, tokens=tokens)
         self._ended(here if measured else self._turnstile, user, measured=measured)
@@ -70,6 +73,7 @@ class Gate:
             raise self._fault
         if (span := self.spans.get(self._turnstile.users)) is not None:
             self.spans[self._turnstile.users] = (span[0], now_ns())
+            self._on_turn()
 
     def _ended(self, turnstile: Turnstile, user: int, *, measured: bool) -> None:
         turnstile.ended(user, measured=measured)

@@ -141,6 +141,11 @@ class Load:
         if self.limits and any(one is not None and one <= 0 for one in (self.limits.ttft_ms, self.limits.tpot_ms)):
             yield "a limit is more than nothing", "e.g. --goodput ttft:2000,tpot:100"
 
+    @property
+    def most_at_once(self) -> int:
+        """The most parallel sequences that it asks for."""
+        return max(*self.levels, self.mixed.users + 1 if self.mixed else 0, 0)
+
     def requests_at(self, users: int) -> int:
         """Measured requests at this level."""
         if self.arrivals == "replay":

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evener.bench.crowd import Crowd, Sending
+from evener.bench.crowd import Crowd, Sending, has_failed
 from evener.bench.load import Load, MixedLoad
 from evener.bench.probe import Server
 from evener.bench.sharing import placed_gaps, usual_gap_s
@@ -110,7 +110,7 @@ async def _decode(crowd: Crowd, server: Server, load: Load, user: int, over: asy
     failures = 0
     while crowd.gone is None and not over.is_set() and failures < MOST_FAILURES:
         exchange = await crowd.send(speaker, sending, tokens=tokens)
-        failures = failures + 1 if exchange.status != 200 else 0
+        failures = failures + 1 if has_failed(exchange) else 0
 
 
 async def _all_decode(

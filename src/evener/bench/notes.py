@@ -23,11 +23,12 @@ def level_notes(
     if best := _better(here, earlier):
         yield f"total falls: {here.total_tokens_per_s:.1f} tok/s, {best.total_tokens_per_s:.1f} with {best.users}"
     if server.slots is not None and _at_once(here) > server.slots:
-        yield f"{'people' if here.people else 'users'} wait in the queue: the server has {server.slots} slots"
+        who = "people" if here.people is not None else "requests" if here.open_loop else "users"
+        yield f"{who} wait in the queue: the server has {server.slots} slots"
     if here.open_loop and here.open_loop.late:
         yield (
             f"{here.open_loop.late} of {sent} requests were sent late, up to {here.open_loop.latest_s:.1f} s:"
-            f" {here.open_loop.most_in_flight} were in flight"
+            f" at most {here.open_loop.most_in_flight} may be in flight"
         )
     if silent := sum(r.ttfa_s is None for r in done):
         yield f"never answered, reasoning only: {silent} of {len(done)}"

@@ -18,6 +18,7 @@ from evener.records.load import Queue
 
 EVERY_S = 2.0
 ANSWER_WITHIN_S = 30.0  # it answers between two batches, and a batch of a long prompt takes its time
+AT_ITS_END_NS = 100_000_000
 FEWEST_DECODES = 20  # below that, the mean of a time is a difference of rounded figures
 
 
@@ -42,8 +43,8 @@ class SlotsWatch:
         self._now.set()
 
     def between(self, start_ns: int, end_ns: int) -> Queue | None:
-        """What was seen in that time; None when nothing was."""
-        looks = [look.seen for look in self._looks if start_ns <= look.at_ns <= end_ns]
+        """What was seen in that time, by the look that its end asked for too; None when nothing was."""
+        looks = [look.seen for look in self._looks if start_ns <= look.at_ns <= end_ns + AT_ITS_END_NS]
         return None if self._source is None or not looks else queue(looks, self._source)
 
     async def watching(self) -> None:

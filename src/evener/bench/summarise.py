@@ -31,7 +31,7 @@ from evener.records.load import (
     UsersResult,
 )
 
-LATE_FROM_S = 0.01  # a request sent by the clock is late from here; less is the clock's own grain
+LATE_FROM_S = 0.1  # a request sent by the clock is late from here; less is the grain of a busy machine
 PLAIN = Load()
 
 
@@ -66,7 +66,7 @@ def total_rate(requests: Iterable[Request], busy: tuple[float, float]) -> float:
 
     Of a request that was given up nobody has counted the tokens: its reads count as many as others' reads brought.
     """
-    good = [r for r in requests if r.failure is None]
+    good = [r for r in requests if r.failure is None and _overlaps(r, busy)]
     per_read = _tokens_per_read(good)
     tokens = 0.0
     for request in good:
@@ -79,6 +79,10 @@ def total_rate(requests: Iterable[Request], busy: tuple[float, float]) -> float:
 def _tokens_per_read(requests: Iterable[Request]) -> float:
     whole = [r for r in requests if not r.given_up and r.tokens and r.chunks]
     return sum(r.tokens or 0 for r in whole) / sum(r.chunks for r in whole) if whole else 1.0
+
+
+def _overlaps(request: Request, busy: tuple[float, float]) -> bool:
+    return request.sent_s <= busy[1] and request.sent_s + (request.end_s or 0.0) >= busy[0]
 
 
 def _within(at_s: float, busy: tuple[float, float]) -> bool:

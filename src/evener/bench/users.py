@@ -49,11 +49,11 @@ class UsersBench:
         self._load = load
         self._report = report
         self._crowd = Crowd(server, load, keep=keep, earlier=earlier)
-        self._gate = Gate(self._crowd, load, report=report)
+        self._slots = SlotsWatch(server)
+        self._gate = Gate(self._crowd, load, report=report, on_turn=self._slots.look_now)
         self._to_do = [users for users in load.levels if not is_whole(earlier, users, load)]
         self._mixed_to_do = load.mixed is not None and not is_mixed_whole(earlier, load)
         self._queues = {users: queue for users, queue in (queues or {}).items() if users not in self._to_do}
-        self._slots = SlotsWatch(server)
         self._watch = Watch()
 
     def result(self, partial: str | None = None) -> UsersResult:
