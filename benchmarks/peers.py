@@ -74,10 +74,11 @@ def install(peer: Peer) -> str | None:
     if python is None:
         return f"needs Python {peer.python[0]}.{peer.python[1]}"
     home, wanted = peer.program.parent.parent, f"{peer.name}=={peer.version}"
-    plan = home.with_suffix(".plan.json")
+    plan = home.with_name(f"{wanted}.plan.json")  # kept: to find out what a peer needs takes minutes
     plan.parent.mkdir(parents=True, exist_ok=True)
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if why := _run([*pip, "--dry-run", "--ignore-installed", "--report", str(plan), wanted]):
+    if not plan.exists() and (why := _run([*pip, "--dry-run", "--ignore-installed", "--report", str(plan), wanted])):
+        plan.unlink(missing_ok=True)
         return why
     names = {item["metadata"]["name"].lower() for item in json.loads(plan.read_text())["install"]}
     if "torch" in names:

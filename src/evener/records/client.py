@@ -25,7 +25,7 @@ class ClientCheck:
     client's own lateness. `fault` says in one line why figures taken at this user count must not be used.
     """
 
-    users: int
+    users: int  # streams at once
     requests: int  # whose times were compared
     added_ttft_ms: float  # mean
     added_ttft_p95_ms: float | None  # None below 59 requests
