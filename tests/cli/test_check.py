@@ -87,3 +87,31 @@ async def test_whatever_is_pasted_gives_an_answer_or_one_line() -> None:
             assert sum(p.slots for p in found.places) + found.cpu_slots == found.slots
         assert not any("\n" in line for line in lines)
     assert answered > 40
+
+
+FIVE = """Available devices:
+  CUDA0: NVIDIA GeForce RTX 5090 (32606 MiB, 32000 MiB free)
+  CUDA1: NVIDIA GeForce RTX 5060 Ti (16311 MiB, 16000 MiB free)
+  RPC0: 10.0.0.2:50052 (16303 MiB, 15900 MiB free)
+  RPC1: 10.0.0.2:50052 (16311 MiB, 15900 MiB free)
+  RPC2: 10.0.0.2:50052 (16311 MiB, 15900 MiB free)
+"""
+
+
+async def test_case_22_two_decimals_and_a_pasted_list_need_no_rig_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """81 slots, cut at 0.33, 0.50, 0.67 and 0.84 of them: before slots 27, 41, 55 and 69."""
+    monkeypatch.chdir(tmp_path)
+    command = "llama-server -m 70b.gguf --rpc 10.0.0.2:50052 -ts 0.33,0.17,0.17,0.17,0.16"
+    found = await check_command(command, rig=Rig.open(None), layers=80, listed=FIVE)
+    assert [(place.device, place.slots) for place in found.places] == [
+        ("RPC0", 27), ("RPC1", 14), ("RPC2", 14), ("CUDA0", 14), ("CUDA1", 12),
+    ]  # fmt: skip
+    assert found.warnings == (
+        "no --device: remote devices come first, whatever --list-devices shows",
+        "-ts 0.33,0.17,0.17,0.17,0.16 gives 27,14,14,14,12 layers, not the 26,14,14,14,13 that its shares come nearest "
+        "to",
+    )
+    # 81 by 16303:16311:16311:32606:16311 MiB
+    assert found.ours == "--device RPC0,RPC1,RPC2,CUDA0,CUDA1 -ts 13,14,14,27,13 -ngl 999"
