@@ -12,9 +12,10 @@ from evener.dialects.rpc_answers import PretendDevice
 from evener.errors import EngineError
 from evener.plan import dry_run
 from evener.plan.dry_run import Asking
+from evener.plan.ram import within_ram
 from evener.ports import Finished
 from evener.records.plan import Candidate, Command, DevicePlan, Workload
-from tests.rigs import MIB, weights
+from tests.rigs import MIB, cpu, scan, seen, weights
 
 WORK = Workload(context=4096, users=2)
 
@@ -227,3 +228,14 @@ async def test_each_replica_is_asked_for_its_own_users():
     assert {*done.host_dry_run} == {"alpha", "beta"}
     # 200 + 2 + 30 + 10 MiB on a card with 230
     assert (done.fits, done.short_bytes) == (False, 12 * MIB)
+
+
+def test_ram_that_a_dry_run_finds_too_small_refuses_the_layout() -> None:
+    plan = replace(candidate(device(0)), host_bytes={"alpha": 33 << 30})
+    there = scan(seen("alpha", cpu()))  # 32 GiB are available
+    refused = within_ram(plan, there)
+    assert (refused.fits, refused.short_bytes) == (False, 1 << 30)
+    said = "by the engine's own dry run alpha needs 33.0 GiB of RAM beside its cards and has 32.0 GiB available"
+    assert refused.why_not == said
+    roomy = replace(plan, host_bytes={"alpha": 31 << 30})
+    assert within_ram(roomy, there) == roomy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from evener.edges.stand_in import StandIns
 from evener.errors import EngineError, HostError
 from evener.models.parts import Opened
 from evener.models.sparse import write_sparse
-from evener.plan import dry_run, dry_run_beside
+from evener.plan import dry_run, dry_run_beside, ram
 from evener.plan.dry_run import Asking
 from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload
@@ -90,14 +90,13 @@ async def confirmed(
     The verdict is given anew with them; when it falls on another candidate, that one is confirmed too. Where the
     engine's dry run fails the estimate stands, and the verdict's reasons say so. Raises EngineError for `every`.
     """
-    kinds = {card.id: card.kind for host in scan.hosts for card in host.cards}
     room = asyncio.Semaphore(os.cpu_count() or 1)  # a rig of many cards has many candidates
     done: set[str | None] = {None}
     while plan.verdict.choice not in done:
         asked = {c.name for c in plan.candidates if every or c.name == plan.verdict.choice} - done
         done |= {*asked, plan.verdict.choice}
         confirming = (
-            _confirmed(c, weights, plan.workload, ask, kinds, room, draft) if c.name in asked else _as_it_is(c)
+            _confirmed(c, weights, plan.workload, ask, scan, room, draft) if c.name in asked else _as_it_is(c)
             for c in plan.candidates
         )
         try:
@@ -120,12 +119,13 @@ async def _confirmed(
     weights: Weights,
     workload: Workload,
     ask: Asking,
-    kinds: Mapping[str, str],
+    scan: Scan,
     room: asyncio.Semaphore,
     draft: Asking | None,
 ) -> Candidate:
+    kinds = {card.id: card.kind for host in scan.hosts for card in host.cards}
     async with room:
         done = await dry_run.confirm(candidate, weights, workload, ask, kinds=kinds)
-        if draft is None or weights.draft is None:
-            return done
-        return await dry_run_beside.with_draft(done, weights.draft, workload, draft, kinds=kinds)
+        if draft is not None and weights.draft is not None:
+            done = await dry_run_beside.with_draft(done, weights.draft, workload, draft, kinds=kinds)
+    return ram.within_ram(done, scan)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from evener.plan import memory
 from evener.plan.placing import Chain, Placed
 from evener.plan.runs import Load
 from evener.plan.words import gib
 from evener.records.card import Scan
-from evener.records.plan import DevicePlan
+from evener.records.plan import Candidate, DevicePlan
 
 
 def ram_bytes(host: str, chain: Chain, done: Placed) -> int:
@@ -37,6 +38,14 @@ def short_of_ram(host_bytes: Mapping[str, int], devices: Sequence[DevicePlan], s
             why = f"{name} needs {gib(needed_bytes)} of RAM beside its cards and has {gib(available)} available"
             return needed_bytes - available, why
     return 0, None
+
+
+def within_ram(candidate: Candidate, scan: Scan) -> Candidate:
+    """The candidate as it is where its hosts have the RAM that it takes by now, else one that does not fit, and why."""
+    short_bytes, why = short_of_ram(candidate.host_bytes, candidate.devices, scan)
+    if why is None or not candidate.fits:
+        return candidate
+    return replace(candidate, fits=False, short_bytes=short_bytes, why_not=f"by the engine's own dry run {why}")
 
 
 def _ram(
