@@ -75,7 +75,8 @@ def test_a_mixed_load_alone_has_no_level_and_one_sequence_more_than_users() -> N
 
 def test_warm_ups_end_one_after_the_other() -> None:
     load = Load(output_tokens=64)
-    assert [load.warm_up_tokens(user, 4) for user in range(4)] == [16, 32, 48, 64]
+    assert [load.warm_up_tokens(user, 4) for user in range(4)] == [8, 24, 40, 56]
+    assert load.warm_up_tokens(0, 1) == 32  # between two who begin together, half an answer apart
     assert Load(output_tokens=1).warm_up_tokens(0, 4) == 1
 
 

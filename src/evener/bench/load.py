@@ -156,12 +156,12 @@ class Load:
 
     def warm_up_tokens(self, user: int, users: int) -> int:
         """Answer length of the first request of the user-th of so many newcomers: staggered, so that they do not
-        measure in lockstep.
+        measure in lockstep, with each other or with somebody who begins an answer at the same moment.
 
         Users who start together prefill together, and the last of them waits for all the others: a burst that only
         a closed loop has.
         """
-        return max(1, round(self.output_tokens * (user + 1) / users))
+        return max(1, round(self.output_tokens * (2 * user + 1) / (2 * users)))
 
 
 def prompt_text(words: Sequence[str], count: int, *, seed: int, number: int) -> str:
