@@ -12,6 +12,7 @@ from pathlib import Path
 
 from evener import config
 from evener.api import measure, models, plans
+from evener.api.bench_watch import Watch, watching
 from evener.api.plans import Planned
 from evener.api.rig import Rig
 from evener.api.session import Ended, OnMessage, Session, supervise
@@ -66,6 +67,8 @@ class Turns:
     margin: float
     sides: dict[SideName, Side]
     visited: list[Visited] = field(default_factory=list)
+    watch: Watch | None = None
+    warm: list[str] = field(default_factory=list)  # visits that began on cards that had not cooled down
 
     def batches(self) -> Iterator[Sequence[Visit]]:
         """All visits in their order; then a pair for each that could not be used, up to half as many again."""
@@ -92,7 +95,15 @@ class Turns:
 
     def result(self, partial: str | None = None) -> PairResult:
         a, b = (self.sides[name] for name in SIDES)
-        return pair.result(a, b, self.visited, load=self.load, pairs=self.pairs, margin=self.margin, partial=partial)
+        found = pair.result(a, b, self.visited, load=self.load, pairs=self.pairs, margin=self.margin, partial=partial)
+        return replace(found, notes=(*found.notes, *self.warm))
+
+    async def cool_down(self, visit: Visit, report: Report) -> None:
+        """Wait until the cards are as cool as before the first visit: who comes second must not pay for the first."""
+        if self.watch is not None:
+            still = [card for cooled in await self.watch.cooled(report) for card in cooled.still_warm]
+            if still:
+                self.warm.append(f"pair {visit.pair + 1}, {visit.side}: began on warm cards: {', '.join(still)}")
 
 
 async def servers(
@@ -103,6 +114,7 @@ async def servers(
     margin: float,
     api_key_env: str | None = None,
     save: bool = True,
+    watch: bool = True,
     report: Report,
     on_visit: OnVisit,
 ) -> Paired:
@@ -113,14 +125,16 @@ async def servers(
     """
     probed: dict[SideName, Server] = {}
     sides: dict[SideName, Side] = {}
-    for name, target in zip(SIDES, [measure.target(n, api_key_env=api_key_env) for n in named], strict=True):
+    targets = [measure.target(n, api_key_env=api_key_env) for n in named]
+    for name, target in zip(SIDES, targets, strict=True):
         report(Progress(what=f"asking {name}: {target.name}"))
         probed[name] = await probe(target.url, load, api_key=target.api_key)
         conditions = measure.as_known(measure.users_conditions(probed[name], load), target)
         sides[name] = Side(name=name, label=target.name, url=str(target.url), conditions=conditions)
     turns = Turns(load=load, pairs=pairs, margin=margin, sides=sides)
     folder = measure.new_folder("pair", sides["A"].conditions) if save else None
-    cut_short = await _take_turns(turns, probed, folder, report=report, on_visit=on_visit)
+    async with watching(measure.watched_of(targets) if watch else (), folder) as turns.watch:
+        cut_short = await _take_turns(turns, probed, folder, report=report, on_visit=on_visit)
     result = turns.result(cut_short)
     fault = measure.finish(folder, Summary(ended_at=datetime.now(UTC), partial=cut_short, pair=result))
     return Paired(result=replace(result, partial=cut_short or fault), path=folder.path if folder else None)
@@ -133,6 +147,7 @@ async def _take_turns(
     try:
         for visit in chain.from_iterable(turns.batches()):
             told = _of_visit(report, visit, turns.pairs)
+            await turns.cool_down(visit, told)
             keep = _keep(folder, visit.side)
             users = await UsersBench(probed[visit.side], turns.load_of(visit), keep=keep, report=told).run()
             if users.partial:
@@ -150,7 +165,14 @@ async def _take_turns(
 
 
 async def layouts(
-    rig: Rig, wanted: tuple[Wanted, Wanted], load: Load, *, pairs: int, margin: float, on_message: OnMessage
+    rig: Rig,
+    wanted: tuple[Wanted, Wanted],
+    load: Load,
+    *,
+    pairs: int,
+    margin: float,
+    watch: bool = True,
+    on_message: OnMessage,
 ) -> Paired:
     """Two layouts of our own rig, brought up in turns; loading is part of no figure.
 
@@ -168,10 +190,13 @@ async def layouts(
     async def live(session: Session) -> None:
         sessions.append(session)
         session.pair = turns.result()
-        for side, group in turns.by_side():
-            session.planned, session.model = planned[side], wanted[SIDES.index(side)].model
-            await session.layout(named[side], partial(_visit, session, turns, group))
-            session.stages[:] = _one_per_layout(session.stages)
+        used = tuple(dict.fromkeys(host for candidate in named.values() for host in candidate.hosts))
+        hosts = measure.Hosts(rig=rig, hosts=used, scan=planned["A"].scan)
+        async with watching([hosts] if watch else (), session.folder) as turns.watch:
+            for side, group in turns.by_side():
+                session.planned, session.model = planned[side], wanted[SIDES.index(side)].model
+                await session.layout(named[side], partial(_visit, session, turns, group))
+                session.stages[:] = _one_per_layout(session.stages)
 
     both = replace(planned["A"], plan=replace(planned["A"].plan, candidates=tuple(named.values())))
     try:
@@ -220,7 +245,10 @@ async def _conditions(planned: Planned) -> Conditions:
 
 
 async def _visit(session: Session, turns: Turns, visits: Sequence[Visit], up: Up) -> None:
+    if turns.watch is not None:
+        turns.watch.knows(up.processes)
     for visit in visits:
+        await turns.cool_down(visit, _of_visit(session.report, visit, turns.pairs))
         keep = _keep(session.folder, visit.side)
         key = config.api_key(session.planned.rig.record.serve)
         told = _of_visit(session.report, visit, turns.pairs)

@@ -57,6 +57,9 @@ def pair(
     osl: Osl = 64,
     seed: Seed = None,
     timeout: Timeout = 600.0,
+    no_telemetry: Annotated[
+        bool, typer.Option("--no-telemetry", help="Watch no hosts, and wait for no card to cool down between visits.")
+    ] = False,
     api_key_env: ApiKeyEnv = None,
     api_key: ApiKey = None,
     extra_body: ExtraBody = None,
@@ -85,7 +88,7 @@ def pair(
         timeout_s=timeout,
         extra=options.json_object(extra_body, option="--extra-body"),
     )
-    asked: dict[str, Any] = {"pairs": pairs, "margin": margin / 100}
+    asked: dict[str, Any] = {"pairs": pairs, "margin": margin / 100, "watch": not no_telemetry}
     with PairLive(quiet=as_json) as live:
         if layout or link or rig:
             if not save:
