@@ -8,6 +8,7 @@ from bench_samples import (
     CONTEXT,
     DRIFT,
     PAIR,
+    SPEED,
     TELEMETRY,
     URL,
     USERS,
@@ -19,9 +20,10 @@ from bench_samples import (
 )
 from report_samples import HOSTILE
 from test_html import Page
+from test_terminal import shown
 
 from evener.records.run import Stage
-from evener.report import html
+from evener.report import html, terminal
 from evener.report.parts import Story
 from evener.report.story import tell
 
@@ -119,6 +121,14 @@ def test_speed_rows_stand_in_three_views_with_the_sentence_that_explains_them(pa
     assert story_of("speed").headline == "pp512: 491.20 ± 3.10 tok/s, tg128: 56.21 ± 0.31 tok/s"
 
 
+def test_invalid_speed_rows_are_struck_out_and_their_headline_says_why(pages: dict[str, str]) -> None:
+    bad = summary_of(Stage(layout=URL, speed=replace(SPEED, validity="the client was saturated")))
+    story = tell(bench_run("speed"), bad, (), ())
+    assert story.headline == "The result is invalid (the client was saturated)"
+    assert '<table class="invalid">' in html.page(story, bench_run("speed"))
+    assert "invalid, not to be used: the client was saturated" in " ".join(shown(terminal.view(story), 80).split())
+
+
 def test_the_ceiling_that_binds_is_marked_and_an_unknown_one_is_unknown(pages: dict[str, str]) -> None:
     text = pages["context"]
     assert text.count('<tr class="binding">') == 1
@@ -167,3 +177,18 @@ def test_an_unfinished_run_shows_how_far_it_came(pages: dict[str, str]) -> None:
     words = Page(pages["unfinished"]).words
     assert "Read before use" in words
     assert '<svg class="chart wide"' in pages["unfinished"]
+
+
+@pytest.mark.parametrize("name", BENCH)
+def test_any_report_fits_sixty_columns_with_no_figure_cut(name: str) -> None:
+    text = shown(terminal.view(story_of(name)), 60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert "…" not in text
+
+
+def test_strangers_text_cannot_steer_a_terminal() -> None:
+    evil = replace(
+        SPEED, rows=(replace(SPEED.rows[0], test="a\x1b[2Jb", note="\x1b]0;c"),), gaps="\x1b[31m", model="\x1b"
+    )
+    text = shown(terminal.view(tell(bench_run("speed"), summary_of(Stage(layout="\x1b[H", speed=evil)), (), ())), 80)
+    assert "\x1b" not in text

@@ -20,6 +20,7 @@ _SHADES = ((1.0, "bold green"), (0.75, "green"), (0.5, "yellow"), (0.0, "red")) 
 
 def speed_table(result: SpeedResult, width: int | None = None) -> RenderableType:
     """One row per test: the client's view, the server's, and llama-bench's where it ran. tok/s, mean ± sd."""
+    struck = None if result.validity == "valid" else "dim strike"
     bench = any(row.llama_bench for row in result.rows)
 
     def build(dropped: Collection[str]) -> Table:
@@ -27,10 +28,13 @@ def speed_table(result: SpeedResult, width: int | None = None) -> RenderableType
         names = [name for name in names if bench or name != "llama-bench"]
         table = cells.table("test", "#client", *(f"#{name}" for name in names), "#n")
         table.columns[0].min_width = 14
+        if struck:
+            table.caption = cells.text((f"invalid, not to be used: {result.validity}", "bold red"))
+            table.caption_justify = "left"
         for row in result.rows:
             views = {"server": row.server, "llama-bench": row.llama_bench, "TTFT ms": row.ttft_ms}
             figures = (_figure(views[name]) for name in names)
-            table.add_row(_test(row), _figure(row.client), *figures, str(row.client.n))
+            table.add_row(_test(row), _figure(row.client), *figures, str(row.client.n), style=struck)
         return table
 
     return cells.Fitted(build, ("TTFT ms", "server"), width=width)

@@ -155,7 +155,7 @@ def _without_speeds(layouts: Sequence[Layout]) -> str:
     """When no speed was measured: what can be said about memory."""
     if not layouts:
         return "Nothing was measured"
-    bad = next((x for x in layouts if x.measured and x.invalid), None)
+    bad = next((x for x in layouts if x.invalid), None)
     if bad:
         where = f"{bad.label}: t" if bad.kind or len(layouts) > 1 else "T"
         return f"{where}he result is invalid ({bad.invalid})"
