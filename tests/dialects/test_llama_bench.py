@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evener.dialects.llama_bench import rows
+from evener.dialects.llama_bench import rows, sized_argv
 from evener.errors import EngineError
 
 CAPTURED = (Path(__file__).parent.parent / "captures/llama/bench_smollm2_cpu.json").read_text(encoding="utf-8")
@@ -45,3 +45,26 @@ def test_strange_time_is_unknown() -> None:
     strange = json.loads(CAPTURED)
     strange[0]["test_time"] = "yesterday"
     assert rows(json.dumps(strange))[0].taken_at is None
+
+
+def test_a_plans_command_gets_other_tests_and_keeps_its_placement() -> None:
+    plan = (
+        "llama-bench",
+        "-m",
+        "x.gguf",
+        "--rpc",
+        "a:1,b:2",
+        "-dev",
+        "RPC0/RPC1",
+        "-ts",
+        "10/21",
+        "-p",
+        "512",
+        "-n",
+        "128",
+    )
+    sizes = {"prompts": [64, 128], "outputs": [], "pairs": [(32, 8)], "depths": [0, 4096], "repetitions": 3}
+    assert sized_argv(plan, **sizes) == (  # type: ignore[arg-type]
+        "llama-bench", "-m", "x.gguf", "--rpc", "a:1,b:2", "-dev", "RPC0/RPC1", "-ts", "10/21",
+        "-p", "64,128", "-n", "0", "-pg", "32,8", "-d", "0,4096", "-r", "3", "-o", "json",
+    )  # fmt: skip

@@ -175,7 +175,7 @@ def _seen(one: Ceiling, lengths: Sequence[ContextLength]) -> Ceiling:
             one, tokens=max(went), at_least=True, why="the server does not say; so long a prompt went through"
         )
     how = "was cut without a word" if over.truncated else "was refused"
-    return replace(one, tokens=max(went), why=f"the server does not say; {over.tokens} tokens {how}")
+    return replace(one, tokens=max(went), why=f"the server does not say; a prompt of {over.tokens} tokens {how}")
 
 
 def invalid(answers: Sequence[Answered], client: ClientCost) -> Iterator[str]:
