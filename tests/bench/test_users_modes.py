@@ -210,6 +210,15 @@ async def test_a_long_prompt_is_as_long_as_a_slot_holds_and_that_is_said() -> No
     assert result.mixed.arrivals[0].prompt_tokens == 600 - 16 - 64
 
 
+async def test_the_long_prompt_has_a_slot_and_as_many_decode_as_are_left() -> None:
+    result = await Measured(FakeEngine(slots=3)).of(
+        Load(users=(), prompt_tokens=20, mixed=MixedLoad(users=7, prompt_tokens=100, repeats=1))
+    )
+    assert result.mixed is not None
+    assert (result.mixed.users, result.mixed.users_asked) == (2, 7)
+    assert result.notes == ("mixed load: 2 decode, 7 asked: the long prompt needs a slot, too",)
+
+
 async def test_others_who_are_never_answered_end_a_mixed_load() -> None:
     def failing(number: int) -> str:
         return "failing" if number else "plain"

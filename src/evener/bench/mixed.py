@@ -29,11 +29,15 @@ async def run_mixed(crowd: Crowd, server: Server, load: Load, *, report: Report)
     """Keep `mixed.users` decoding, and send one long prompt after the other on one more line. Ends what it began."""
     mixed = load.mixed
     assert mixed is not None
-    what, plain = f"{mixed.users} decode, a long prompt arrives", _plain(load)
+    users = others_beside(mixed, server)
+    what, plain = f"{users} decode, a long prompt arrives", _plain(load)
     over = asyncio.Event()
-    others = {user: asyncio.ensure_future(_decode(crowd, server, plain, user, over)) for user in range(mixed.users)}
+    others = {
+        user: asyncio.ensure_future(_decode(crowd, server, plain, user, users=users, over=over))
+        for user in range(users)
+    }
     speaker = Speaker(server, replace(plain, prompt_tokens=long_prompt_tokens(mixed, server)))
-    sending = Sending(users=mixed.users + 1, user=mixed.users, warm_up=True, long=True)
+    sending = Sending(users=users + 1, user=users, warm_up=True, long=True)
     try:
         for repeat in range(mixed.repeats):
             report(Progress(what=what, done=repeat, of=mixed.repeats))
@@ -44,6 +48,11 @@ async def run_mixed(crowd: Crowd, server: Server, load: Load, *, report: Report)
     finally:
         over.set()
         await crowd.dismiss(others)
+
+
+def others_beside(mixed: MixedLoad, server: Server) -> int:
+    """As asked, or as many as leave a slot for the long prompt: waiting for one is another question."""
+    return mixed.users if server.slots is None else max(1, min(mixed.users, server.slots - 1))
 
 
 def long_prompt_tokens(mixed: MixedLoad, server: Server) -> int:
@@ -70,7 +79,8 @@ def mixed_result(requests: Sequence[Request], mixed: MixedLoad, server: Server) 
     arrivals = tuple(arrival(long, others, since=end) for long, end in zip(longs, ends, strict=False))
     whole = long_prompt_tokens(mixed, server) == mixed.prompt_tokens
     return Mixed(
-        users=mixed.users,
+        users=others_beside(mixed, server),
+        users_asked=mixed.users,
         prompt_tokens_asked=mixed.prompt_tokens,
         arrivals=arrivals,
         worst_stall_ms=spread((a.worst_stall_ms for a in arrivals if a.worst_stall_ms is not None), "ms"),
@@ -103,11 +113,10 @@ def _plain(load: Load) -> Load:
     return replace(load, replay=(), turns=1, mode="cold", shared_prefix_tokens=0, arrivals="closed", rate_per_s=None)
 
 
-async def _decode(crowd: Crowd, server: Server, load: Load, user: int, over: asyncio.Event) -> None:
+async def _decode(crowd: Crowd, server: Server, load: Load, user: int, *, users: int, over: asyncio.Event) -> None:
     """Be answered all the time. Gives up when nothing comes of it."""
     speaker, tokens = Speaker(server, load), others_answer_tokens(load, server)
-    sending = Sending(users=(load.mixed.users if load.mixed else 0) + 1, user=user, warm_up=True)
-    failures = 0
+    sending, failures = Sending(users=users + 1, user=user, warm_up=True), 0
     while crowd.gone is None and not over.is_set() and failures < MOST_FAILURES:
         exchange = await crowd.send(speaker, sending, tokens=tokens)
         failures = failures + 1 if has_failed(exchange) else 0

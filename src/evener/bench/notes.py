@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from evener.bench.load import Load
 from evener.bench.probe import Server
-from evener.records.load import Level, Request
+from evener.records.load import Level, Mixed, Request
 
 BATCHES_BELOW = 0.9
 FALLS_BELOW = 0.95  # of the best total with fewer users; less is noise
@@ -79,6 +79,14 @@ def result_notes(levels: Sequence[Level], load: Load) -> Iterator[str]:
         yield f"prompts of {_between((min(seen), max(seen)))} tokens, {asked} asked"
     if parts := {one.part for one in levels} - {0}:
         yield f"resumed: measured in {max(parts) + 1} parts"
+
+
+def mixed_notes(mixed: Mixed | None) -> Iterator[str]:
+    """Of a mixed load, where there is one."""
+    if mixed is not None and mixed.users_asked not in (None, mixed.users):
+        yield f"mixed load: {mixed.users} decode, {mixed.users_asked} asked: the long prompt needs a slot, too"
+    if mixed is not None and (failed := sum(one.failure is not None for one in mixed.arrivals)):
+        yield f"mixed load: {failed} of {len(mixed.arrivals)} long prompts were not answered"
 
 
 def _between(pair: tuple[int, int]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from evener.bench.limits import comfort, comfortable, meets, share
 from evener.bench.load import Load
 from evener.bench.mixed import mixed_result
-from evener.bench.notes import level_notes, result_notes
+from evener.bench.notes import level_notes, mixed_notes, result_notes
 from evener.bench.probe import Server
 from evener.bench.sharing import fairness, gaps_s, in_flight, is_cache_hit, worst_stall_ms
 from evener.bench.spreads import adjusted, spread
@@ -209,6 +209,7 @@ def users_result(
             levels.append(
                 replace(bare, note="; ".join(level_notes(bare, levels, done_at(mine, users), load, server)) or None)
             )
+    mixed = mixed_result(requests, load.mixed, server) if load.mixed else None
     return UsersResult(
         url=str(server.url),
         model=server.model,
@@ -218,7 +219,7 @@ def users_result(
         client=client,
         validity="; ".join(_invalid(levels, requests, client, load)) or "valid",
         partial=partial,
-        notes=(*server.notes, *result_notes(levels, load)),
+        notes=(*server.notes, *result_notes(levels, load), *mixed_notes(mixed)),
         mode=load.mode,
         arrivals=load.arrivals,
         profile=load.profile,
@@ -230,7 +231,7 @@ def users_result(
         comfortable=(
             comfortable(levels, load.limits, load.target_share, profile=load.profile) if load.limits else None
         ),
-        mixed=mixed_result(requests, load.mixed, server) if load.mixed else None,
+        mixed=mixed,
         kv_exhausted_from=min((one.users for one in levels if one.requests.by_class.get("kv_exhausted")), default=None),
     )
 

@@ -192,13 +192,14 @@ class LongArrival:
 class Mixed:
     """Users who decode while one long prompt arrives, several times."""
 
-    users: int  # who decode; the long prompt is one more
+    users: int  # who decode; the long prompt is one more, and has a slot
     prompt_tokens_asked: int  # of the long prompt
     arrivals: tuple[LongArrival, ...]  # one per repeat
     worst_stall_ms: Spread  # over the arrivals
     usual_gap_ms: Spread  # over the arrivals
     ttft_ms: Spread  # of the long prompts
     limited_by: str | None = None  # why the long prompt is shorter than was asked
+    users_asked: int | None = None  # more than there are slots for, beside the long prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
