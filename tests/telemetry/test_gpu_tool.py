@@ -1,6 +1,6 @@
 """The watcher with a tool that behaves as nvidia-smi does: it repeats itself, dies, and must not outlive anybody.
 
-The tool is a stand-in: no card was at hand. Its rows are those of the captures.
+The tool is a stand-in: no card was at hand. Its rows are those of the captures; that nobody reads them does not end it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import asyncio
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
-from evener.edges.local_shell import LocalShell
+from evener.edges.local_shell import GRACE_S, LocalShell
 from evener.telemetry.watch import Watched, watching
 
 T4 = (Path(__file__).parents[1] / "captures" / "watch" / "nvidia.csv").read_text().splitlines()[2]
@@ -21,9 +22,9 @@ GPU = "GPU-22222222-0000-0000-0000-000000000001"
 TOOL = f"""#!/bin/sh
 echo "$$ $*" >>"$(dirname "$0")/started"
 case "$*" in
-  *query-gpu*-lms*) while :; do echo "{T4}"; sleep 0.1; done ;;
+  *query-gpu*-lms*) while :; do (echo "{T4}"); sleep 0.1; done ;;
   *query-gpu*) echo "{T4}" ;;
-  *-l\\ 5*) while :; do echo "{GPU}, 10, old, 100"; echo "{GPU}, 11, blender, 2000"; sleep 0.1; done ;;
+  *-l\\ 5*) while :; do (echo "{GPU}, 10, old, 100"; echo "{GPU}, 11, blender, 2000"); sleep 0.1; done ;;
   *) echo "gpu_uuid, pid, process_name, used_gpu_memory [MiB]"; echo "{GPU}, 10, old, 100" ;;
 esac
 """
@@ -70,6 +71,8 @@ async def test_tools_end_with_the_block_on_a_host_without_setpriv_too(
     monkeypatch.setenv("PATH", str(tool))
     async with watching([Watched(host="alpha", shell=LocalShell("alpha"))], every_s=0.2):
         assert len(running(tool)) == 2
+        left = time.monotonic()
+    assert time.monotonic() - left < GRACE_S
     await until(lambda: not running(tool), within_s=2)
 
 
