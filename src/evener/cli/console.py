@@ -78,19 +78,9 @@ def fitted(build: Callable[[Collection[str]], Table], optional: Sequence[str]) -
 
     `build` makes it without those columns. Columns that may wrap get their `min_width`, others their widest cell.
     """
-    for dropped in range(len(optional) + 1):
-        table = build(optional[:dropped])
-        if _least_width(table) <= out.width:
-            break
-    missing = [name.replace("\n", " ") for name in optional[:dropped]]
-    if missing:
-        table.caption, table.caption_justify = f"no room for: {', '.join(missing)}", "left"
-    return table
+    from evener.report.cells import Fitted
 
-
-def _least_width(table: Table) -> int:
-    between = 2 * (len(table.columns) - 1)
-    return between + sum(widest(column.cells) if column.no_wrap else column.min_width or 1 for column in table.columns)
+    return Fitted(build, optional).table(out.width)
 
 
 def widest(cells: Iterable[RenderableType]) -> int:

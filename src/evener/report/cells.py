@@ -95,5 +95,6 @@ def _least_width(made: Table) -> int:
 
 
 def _widest(column: Column) -> int:
-    cells = [cell if isinstance(cell, Text) else Text(str(cell)) for cell in (column.header, *column.cells)]
+    """Of its lines, header included; a string is markup, as rich reads it."""
+    cells = [c if isinstance(c, Text) else Text.from_markup(str(c)) for c in (column.header, *column.cells)]
     return max(line.cell_len for cell in cells for line in cell.split())
