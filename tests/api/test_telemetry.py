@@ -9,6 +9,7 @@ from evener.api.telemetry import watched, watching
 from evener.records.rig import Host, Link
 from evener.telemetry.watch import Way
 from tests import rigs
+from tests.journeys.doctor.looks import deployment
 
 RIG = replace(
     rigs.rig("alpha", "beta"),
@@ -42,6 +43,12 @@ def test_a_link_whose_other_end_has_no_address_is_not_looked_for() -> None:
 def test_cards_are_those_of_the_scan() -> None:
     scan = rigs.scan(rigs.seen("alpha", rigs.card("RTX 5090", 1)))
     assert [card.name for card in watched(Rig(RIG), RIG.head, scan, None).cards] == ["RTX 5090"]
+
+
+def test_processes_of_the_deployment_are_ours_each_on_its_own_host() -> None:
+    running = deployment("beta", 4711)
+    ours = {host.name: watched(Rig(RIG), host, None, running).ours for host in RIG.hosts}
+    assert ours == {"alpha": frozenset(), "beta": frozenset({4711})}
 
 
 async def test_the_hosts_that_were_asked_for_are_watched_and_the_link_is_named() -> None:
