@@ -47,6 +47,7 @@ Q4_1, alpha and cluster
 20261101T000000Z-up-0001    -           unreadable         -
 run.json: what: Field
 required
+2 runs, 20.0 KiB in all
 """
 
 

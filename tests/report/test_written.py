@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from bench_samples import BENCH, USERS, bench_run, hostile_bench, requests, samples, summary_of
+from bench_samples import BENCH, SPEED, USERS, bench_run, hostile_bench, requests, samples, summary_of
 from report_samples import DEMO, FACTS, HOSTILE, hostile_run, hostile_summary, run
 
+from evener.cli import bench_speed_view
 from evener.records.run import Stage
 from evener.report import level_rows, markdown, sheet
 from evener.report.parts import Story
@@ -110,3 +111,5 @@ def test_no_cell_of_a_hostile_sheet_begins_a_formula() -> None:
     story = tell(bench_run("users"), summary_of(Stage(layout="=cmd|' /C calc'!A0", users=evil)), (), ())
     assert {row["layout"] for row in rows_of(sheet.sheet(story))} == {"'=cmd|' /C calc'!A0"}
     assert {row["model"] for row in rows_of(level_rows.written(evil, "csv"))} == {"'=cmd"}
+    speed = bench_speed_view.written(replace(SPEED, model="=cmd"), "csv")
+    assert {row["model"] for row in rows_of(speed)} == {"'=cmd"}

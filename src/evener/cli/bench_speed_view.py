@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from rich.table import Table
 from evener.cli.console import out, show_json
 from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
+from evener.report.plain_tables import csv_text, escaped, markdown_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,12 +119,8 @@ def written(result: SpeedResult, form: str) -> str:
         return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     if form == "jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     names = [name for name in flat_names() if not name.endswith("samples_ts")]
-    writer.writerow(names)
-    writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
-    return text.getvalue()
+    return csv_text(names, [[row[name] for name in names] for row in rows])
 
 
 def flat(row: SpeedRow, result: SpeedResult) -> dict[str, Any]:
@@ -156,11 +151,10 @@ def _views(row: SpeedRow) -> tuple[Repeated | None, ...]:
 
 
 def _markdown(result: SpeedResult) -> str:
-    heads = ["model", "test", "t/s (client)", "t/s (server)", "t/s (llama-bench)", "n"]
-    lines = [heads, ["---", "---:", "---:", "---:", "---:", "---:"]]
-    for row in result.rows:
-        lines.append([result.model or "-", row.test, *map(spread, _views(row)), str(row.client.n)])
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    heads = ("model", "#test", "#t/s (client)", "#t/s (server)", "#t/s (llama-bench)", "#n")
+    model = escaped(result.model or NOTHING)
+    rows = [(model, escaped(row.test), *map(spread, _views(row)), str(row.client.n)) for row in result.rows]
+    return markdown_table(heads, rows)
 
 
 def _row_remarks(row: SpeedRow) -> list[str]:

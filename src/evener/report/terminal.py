@@ -19,7 +19,7 @@ from evener.report.crowd import failed_lines, how
 from evener.report.pair_view import pair_table
 from evener.report.parts import Caution, Layout, RunRow, Story
 from evener.report.watched import watched_lines
-from evener.report.words import UNKNOWN, seconds, size
+from evener.report.words import UNKNOWN, count, seconds, size
 
 _STRIP = 24
 _LAST_MOMENTS = 8
@@ -212,6 +212,9 @@ def runs_table(rows: Sequence[RunRow]) -> Table:
             cells.verdict(row.state or "unreadable"),
             size(row.bytes),
         )
+    known = sum(row.bytes or 0 for row in rows)
+    table.caption = cells.text((f"{count(len(rows), 'run')}, {size(known)} in all", "dim"))
+    table.caption_justify = "left"
     return table
 
 
