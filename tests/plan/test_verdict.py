@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from evener.errors import ConfigurationError
-from evener.plan.verdict import best_of, too_close, verdict_for
+from evener.plan.figures import too_close
+from evener.plan.verdict import best_of, verdict_for
 from evener.records.plan import Candidate, Command, DevicePlan, Predicted, Value, Workload
 from tests.rigs import weights
 

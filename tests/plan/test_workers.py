@@ -1,11 +1,13 @@
 """A worker for each card of a host: micro-batches of a prompt overlap between workers, not between cards of one."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
+from evener.plan.words import rate
 from evener.records.plan import Workload
 from evener.records.rig import Host, Link, Rig
 from tests.rigs import GIB, card, scan, seen, weights
@@ -41,6 +43,18 @@ def test_two_cards_behind_two_workers_take_prompts_at_one_time():
     assert mine.low < plain.value, "an interval as wide as the cards' compute rates are"
     assert each.predicted.decode_tokens_per_s.value < made.candidate("beta").predicted.decode_tokens_per_s.value
     assert "; a worker for each card on beta, prompts at " in made.verdict.sentence
+
+
+def test_the_difference_is_said_with_an_interval_of_equal_ends():
+    made = planned()
+    (line,) = [reason for reason in made.verdict.reasons if reason.startswith("cluster with a worker for each card: ")]
+    each, one = (made.candidate(n).predicted.prefill_tokens_per_s for n in ("cluster-per-card", "cluster"))
+    assert f"prompts at {rate(each)} instead of {rate(one)}, " in line
+    # All that is not known is the cards' rates: a factor at either end differs little from the likely one.
+    likely, low, high = (float(word.strip("(")) for word in re.findall(r"[(]?\d[.]\d\d", line)[-3:])
+    assert likely == round(each.value / one.value, 2)
+    assert low <= likely <= high < low * 1.2
+    assert not any("a worker for each card: " in reason for reason in planned(aim="latency").verdict.reasons)
 
 
 def test_their_command_lines_have_ports_and_devices_of_their_own():

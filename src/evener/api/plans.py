@@ -13,9 +13,10 @@ from evener.api.rig import Rig
 from evener.errors import DoesNotFit, HostError, ModelMissing, NameUnknown
 from evener.plan.candidates import Question, judged, make_plan
 from evener.plan.commands import Tools
+from evener.plan.figures import CLUSTER
 from evener.plan.memory import drafting
 from evener.plan.stated import ram_speeds
-from evener.plan.verdict import CLUSTER, best_alone
+from evener.plan.verdict import best_alone
 from evener.plan.what_if import World
 from evener.records.card import Scan
 from evener.records.plan import Candidate, Plan, Verdict, Workload

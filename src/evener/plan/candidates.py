@@ -9,13 +9,14 @@ from evener.errors import ConfigurationError
 from evener.plan import memory
 from evener.plan.built import built, built_as, built_experts_in_ram, built_partial
 from evener.plan.chains import Chains, chains_of
+from evener.plan.figures import BY_MEMORY, CLUSTER, PER_CARD, figure
 from evener.plan.other_cables import over_others
 from evener.plan.placing import Chain, by_memory
 from evener.plan.question import Question
 from evener.plan.replicas import Copy, built_replicas
 from evener.plan.runs import Load
 from evener.plan.second_machine import benefits
-from evener.plan.verdict import BY_MEMORY, CLUSTER, PER_CARD, figure, verdict_for
+from evener.plan.verdict import verdict_for
 from evener.plan.ways_out import ways_out
 from evener.records.plan import Candidate, ModelSummary, Plan, Verdict
 from evener.records.weights import Weights

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from evener.plan.figures import CLUSTER, ON_ANOTHER, PER_CARD
 from evener.plan.placing import Chain
 from evener.plan.question import Question
 from evener.plan.routes import route
 from evener.plan.seats import Seat, seats_of
-from evener.plan.verdict import CLUSTER, ON_ANOTHER, PER_CARD
 
 MOST_WORKERS = 8  # of a chain with one per card: the search through the orders of fifteen takes seconds
 

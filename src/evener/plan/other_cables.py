@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from evener.plan.built import predicted_of
 from evener.plan.chains import Chains
+from evener.plan.figures import figure_of, too_close
 from evener.plan.placing import Chain, placed
 from evener.plan.question import Question
 from evener.plan.routes import cables, route
 from evener.plan.runs import Load
-from evener.plan.verdict import best_of, figure_of, too_close
+from evener.plan.verdict import best_of
 from evener.plan.words import rate
 from evener.records.plan import Candidate, Value
 from evener.records.speed import LinkSpeed

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from evener.plan.chains import Chains
+from evener.plan.figures import figure, too_close
 from evener.plan.placing import SPARE, Chain, longest_context, placed
 from evener.plan.question import Question
 from evener.plan.runs import Load
-from evener.plan.verdict import best_alone, best_of, figure, too_close
+from evener.plan.verdict import best_alone, best_of
 from evener.plan.words import gib, rate
 from evener.records.plan import Benefit, BenefitKind, Candidate, Objective
 from evener.records.weights import Weights

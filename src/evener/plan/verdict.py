@@ -10,18 +10,16 @@ RAM.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 
 from evener.errors import ConfigurationError, NameUnknown
+from evener.plan.compared import against, context_against, more_workers
+from evener.plan.figures import BY_MEMORY, ON_ANOTHER, PER_CARD, behind_comma, figure, speed_of, too_close
 from evener.plan.routes import UNSTATED
-from evener.plan.words import gib, layers, rate
-from evener.records.plan import Candidate, Objective, Predicted, Value, Verdict, Workload
+from evener.plan.words import gib, layers
+from evener.records.plan import Candidate, Objective, Verdict, Workload
 from evener.records.weights import Weights
 
-CLUSTER = "cluster"  # the rig's first host is the head
-ON_ANOTHER = "cluster-on-"  # and the head's name
-PER_CARD = "-per-card"  # behind the name of a cluster: a worker for each card
-BY_MEMORY = "cluster-by-memory"  # what a user would write: shown, never taken
 MARGINAL = "; marginal: with 5 % of each card kept free it would not"
 _RULE = ("card", "host", "cluster", "experts-in-ram", "partial-offload")
 
@@ -43,8 +41,8 @@ def verdict_for(
         chosen = best_of(candidates, workload.aim, one_server=one_server)
         if chosen is None:
             return Verdict(choice=None, kind="none", sentence=_nowhere(candidates, weights), reasons=reasons)
-        against = _context_against if chosen.longest_context else _against
-        sentence = _sentence(chosen, weights, workload.aim) + against(chosen, candidates, workload.aim)
+        others = context_against if chosen.longest_context else against
+        sentence = _sentence(chosen, weights, workload.aim) + others(chosen, candidates, workload.aim)
         return Verdict(choice=chosen.name, kind=chosen.kind, sentence=sentence, reasons=reasons)
     asked = next((c for c in candidates if c.name == layout), None)
     if asked is None:
@@ -83,25 +81,6 @@ def best_alone(candidates: Sequence[Candidate], aim: Objective) -> Candidate | N
     return best_of([c for c in candidates if c.kind in ("card", "host")], aim)
 
 
-def figure(candidate: Candidate, aim: Objective) -> Value | None:
-    """What a candidate is predicted to do for the aim."""
-    return figure_of(candidate.predicted, aim)
-
-
-def figure_of(predicted: Predicted | None, aim: Objective) -> Value | None:
-    """The speed that counts for an aim. Of layouts with the same context one user's decides."""
-    if predicted is None:
-        return None
-    if aim == "crowd":
-        return predicted.users_tokens_per_s
-    return predicted.prefill_tokens_per_s if aim == "prompt" else predicted.decode_tokens_per_s
-
-
-def too_close(one: Value, other: Value) -> bool:
-    """Whether one likely figure lies within the interval of the other."""
-    return one.low <= other.value <= one.high or other.low <= one.value <= other.high
-
-
 def _alike(kind: str) -> tuple[str, ...]:
     return ("card", "host") if kind in ("card", "host") else (kind,)
 
@@ -130,7 +109,7 @@ def _fits(chosen: Candidate, weights: Weights, aim: Objective) -> str:
     held = gib(sum(d.total_bytes for d in chosen.devices))
     context = chosen.longest_context
     speed = f", up to {context} tokens per user" if context else ""
-    speed += _beside(chosen, aim)
+    speed += behind_comma(chosen, aim)
     if chosen.kind == "cluster":
         cards = ", ".join(f"{layers(d.layers)} on {d.host}/{d.card_name}" for d in chosen.devices)
         return f"{weights.name} needs {held}: {cards}{_not_as_usual(chosen)}{speed}"
@@ -152,78 +131,13 @@ def _not_as_usual(cluster: Candidate) -> str:
     return head + (f"; a worker for each card on {' and '.join(several)}" if several else "")
 
 
-def _speed(candidate: Candidate, aim: Objective) -> str:
-    value = figure(candidate, aim)
-    whose = {"crowd": "all users together ", "prompt": "prompts at "}.get(aim, "")
-    return f"{whose}{rate(value)}" if value else "speed not known"
-
-
-def _against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
-    """How the best of the other number of machines would do, and splits over several: the best one, and the usual."""
-    own = figure(chosen, aim)
-    if own is None:
-        return ""
-    others = _with_figures(candidates, aim, lambda c: (len(c.hosts) > 1) != (len(chosen.hosts) > 1))
-    best = max(others, key=lambda pair: pair[1].value, default=None)
-    told = {chosen.name, *([best[0].name] if best else [])}
-    said = [_compared_with(best, chosen, own)] if best else []
-    return "".join([*said, *_splits(candidates, aim, chosen, own, told=told)])
-
-
-def _compared_with(best: tuple[Candidate, Value], chosen: Candidate, own: Value) -> str:
-    other, value = best
-    if not too_close(own, value):
-        return f". {other.name} would do {rate(value)}, {_share(value, own, chosen)}"
-    roomier = other.marginal and not chosen.marginal
-    why = "the one that leaves room on its cards" if roomier else "the simpler one"
-    return f". {other.name} would do {rate(value)}: too close to call, so {why}"
-
-
-def _splits(
-    candidates: Sequence[Candidate], aim: Objective, chosen: Candidate, own: Value, *, told: Set[str]
-) -> Iterator[str]:
-    """The best split over several machines where nothing is said of any yet; and the one by memory, as most do it."""
-    clusters = _with_figures(candidates, aim, lambda c: c.kind == "cluster")
-    best = max(clusters, key=lambda pair: pair[1].value, default=None)
-    if best and not told & {c.name for c, _ in clusters}:
-        yield f". The best split, {best[0].name}, would do {rate(best[1])}, {_share(best[1], own, chosen)}"
-    usual = next((figure(c, aim) for c in candidates if c.name == BY_MEMORY and c.fits), None)
-    if usual:
-        yield f". Split by memory over all cards, as most do, it would do {rate(usual)}, {_share(usual, own, chosen)}"
-
-
-def _with_figures(
-    candidates: Sequence[Candidate], aim: Objective, wanted: Callable[[Candidate], bool]
-) -> list[tuple[Candidate, Value]]:
-    fitting = [c for c in candidates if c.fits and c.name != BY_MEMORY and wanted(c)]
-    return [(c, value) for c in fitting if (value := figure(c, aim)) is not None]
-
-
-def _share(other: Value, own: Value, chosen: Candidate) -> str:
-    factor = other.value / own.value
-    whose = {CLUSTER: "the cluster's", "replicas": "the replicas'"}.get(chosen.name, f"{chosen.name}'s")
-    return f"{factor:.1f} times as fast" if factor >= 1 else f"{factor:.0%} of {whose}"
-
-
-def _context_against(chosen: Candidate, candidates: Sequence[Candidate], aim: Objective) -> str:
-    """How long the contexts of the other number of machines would be, at most."""
-    others = [c for c in candidates if c.longest_context and c.name != BY_MEMORY]
-    others = [c for c in others if (len(c.hosts) > 1) != (len(chosen.hosts) > 1)]
-    best = max(others, key=lambda c: c.longest_context or 0, default=None)
-    return "" if best is None else f". {best.name} would hold {best.longest_context} tokens{_beside(best, aim)}"
-
-
-def _beside(candidate: Candidate, aim: Objective) -> str:
-    return f", {_speed(candidate, aim)}" if figure(candidate, aim) is not None else ""
-
-
 def _as_asked(asked: Candidate, candidates: Sequence[Candidate], weights: Weights, aim: Objective) -> str:
     sentence = f"{asked.name}, as you asked: {_sentence(asked, weights, aim) if asked.fits else asked.why_not}"
     alone = best_alone(candidates, aim)
     if asked.kind == "cluster" and asked.fits and alone is not None:
         sentence += f". It also fits on {alone.name} alone, without the link"
         if figure(alone, aim) is not None:
-            sentence += f": {_speed(alone, aim)}"
+            sentence += f": {speed_of(alone, aim)}"
     return sentence
 
 
@@ -250,6 +164,7 @@ def _reasons(candidates: Sequence[Candidate], weights: Weights, workload: Worklo
         context = f", holds up to {candidate.longest_context} tokens per user" if candidate.longest_context else ""
         yield f"{candidate.name}: fits{share}{context}{marginal}"
         yield from (f"{candidate.name}: {warning}" for warning in candidate.warnings)
+    yield from more_workers(candidates)
     yield from _unstated(candidates)
     trained = weights.context_train
     if trained is not None and workload.context > trained:

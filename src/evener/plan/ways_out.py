@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from evener.plan import memory
 from evener.plan.chains import Chains
+from evener.plan.figures import BY_MEMORY
 from evener.plan.placing import Chain, placed
 from evener.plan.question import Question
 from evener.plan.runs import Load
-from evener.plan.verdict import BY_MEMORY
 from evener.plan.words import gib
 from evener.records.plan import Candidate, Workload
 from evener.records.weights import Weights
