@@ -11,6 +11,7 @@ from evener.models.show import KvCost, Shown, TypeShare, in_words, shown
 from evener.testing.gguf_files import Plain, write_gguf
 
 from .shapes import deepseek_v3, gemma3_27b, header, qwen35moe
+from .test_projector import gemma3
 
 
 def show(*, tensors: bool = False, metadata: bool = False, **values: Value) -> Shown:
@@ -79,9 +80,16 @@ def test_json_keys_are_those_that_are_documented(tmp_path: Path) -> None:
     data = to_data(shown(open_model(path), tensors=True, metadata=True))
     assert set(data) == {
         "name", "architecture", "quantisation", "paths", "gguf_version", "file_bytes", "parameters", "tensor_count",
-        "tensor_types", "largest_tensor", "chat_template", "heads", "weights", "kv", "not_a_model", "tensors",
-        "metadata",
+        "tensor_types", "largest_tensor", "chat_template", "heads", "weights", "kv", "not_a_model", "projector",
+        "tensors", "metadata",
     }  # fmt: skip
     assert data["metadata"]["tokens"] == {"type": "string", "count": 99}
     assert data["tensors"][0]["shape"] == [32, 2]
     assert data["weights"]["slot_bytes"] == [0, 68]
+
+
+def test_a_projector_is_shown_with_what_it_takes_and_a_model_without() -> None:
+    eyes = shown(Opened(paths=("/m/mmproj.gguf",), headers=(gemma3(),)))
+    assert eyes.projector is not None
+    assert eyes.projector.compute_bytes == 4 * 4096 * (3 * 1152 + 4304)
+    assert shown(Opened(paths=("/m/a.gguf",), headers=(gemma3_27b(),))).projector is None

@@ -164,6 +164,9 @@ def _rows(shown: Shown) -> Iterator[tuple[str, str]]:
         yield "KV", _kv(shown)
         yield "vocabulary", f"{weights.vocabulary} tokens{', head tied to the embedding' * weights.tied_head}"
         yield "stays in RAM", gib(weights.host_bytes)
+    if seeing := shown.projector:
+        largest_image = f" and about {gib(seeing.compute_bytes)} for its largest image" if seeing.compute_bytes else ""
+        yield "as a projector", f"{gib(seeing.weights_bytes)} on a card{largest_image}: evener plan MODEL --mmproj FILE"
     if largest := shown.largest_tensor:
         shape = " x ".join(map(str, largest.shape))
         yield "largest tensor", f"{largest.name}, {largest.type}, {shape}, {gib(largest.bytes)}"

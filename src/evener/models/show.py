@@ -9,7 +9,8 @@ from evener.dialects.gguf import ArrayOf, LongText, Value
 from evener.errors import BadHeader
 from evener.models.facts import has_chat_template, joined, model_name, parameters, quantisation
 from evener.models.parts import Opened
-from evener.records.weights import Attention, Tensor, Weights
+from evener.models.projector import projector_of
+from evener.records.weights import Attention, Projector, Tensor, Weights
 
 F16_BYTES = 2
 
@@ -37,7 +38,8 @@ class KvCost:
 class Shown:
     """One model's header. `weights` is None for a GGUF that is no language model; `not_a_model` then says why.
 
-    `heads` is the number of query heads, the largest where layers differ.
+    `heads` is the number of query heads, the largest where layers differ. `projector` is what an mmproj file takes
+    beside its model.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Shown:
     weights: Weights | None
     kv: KvCost | None
     not_a_model: str | None
+    projector: Projector | None = None
     tensors: tuple[Tensor, ...] | None = None
     metadata: dict[str, Value] | None = None
 
@@ -81,6 +84,7 @@ def shown(opened: Opened, *, tensors: bool = False, metadata: bool = False) -> S
         weights=weights,
         kv=kv_cost(weights.attention, weights.recurrent_bytes_per_sequence) if weights and weights.attention else None,
         not_a_model=why_not,
+        projector=_projector(opened),
         tensors=every if tensors else None,
         metadata=keys if metadata else None,
     )
@@ -91,6 +95,13 @@ def _weights(opened: Opened) -> tuple[Weights | None, str | None]:
         return opened.weights(), None
     except BadHeader as error:
         return None, error.message.removeprefix(f"{opened.paths[0]}: ")
+
+
+def _projector(opened: Opened) -> Projector | None:
+    try:
+        return projector_of(opened.paths[0], opened.headers[0])
+    except BadHeader:
+        return None
 
 
 def type_shares(tensors: Iterable[Tensor]) -> tuple[TypeShare, ...]:
