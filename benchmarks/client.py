@@ -170,7 +170,7 @@ def session(sid: int) -> dict[int, tuple[float, int]]:
 
 def run(command: Sequence[str], folder: Path) -> Cost:
     """To the end, in a session of its own, watched every 100 ms. What a client leaves at home goes with the folder."""
-    env = os.environ | {"EVENER_RUNS": str(folder / "runs"), "HOME": str(folder), "HF_HUB_OFFLINE": "1"}
+    env = os.environ | {"EVENER_RUNS": str(folder / "runs"), "HOME": str(folder)}
     spawned_ns, begun = time.perf_counter_ns(), time.perf_counter()
     with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=env, cwd=folder, start_new_session=True)

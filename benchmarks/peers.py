@@ -167,7 +167,7 @@ def _inference_perf(asked: Asked) -> list[str]:
         },
         "server": {"type": "vllm", "model_name": "mock-plain", "base_url": asked.url, "ignore_eos": True},
         "tokenizer": {"pretrained_model_name_or_path": str(asked.tokenizer)},
-        "storage": {"local_storage": {"path": str(asked.folder / "out")}},
+        "storage": {"local_storage": {"path": str(asked.folder / "report")}},
     }
     where = asked.folder / "config.yml"
     where.write_text(json.dumps(config))  # JSON is YAML
@@ -175,7 +175,7 @@ def _inference_perf(asked: Asked) -> list[str]:
 
 
 def _of_inference_perf(folder: Path) -> Reported:
-    found = json.loads((folder / "out" / "summary_lifecycle_metrics.json").read_text())["successes"]["latency"]
+    found = json.loads((folder / "report" / "summary_lifecycle_metrics.json").read_text())["successes"]["latency"]
     ttft, gap = found["time_to_first_token"], found["time_per_output_token"]
     return Reported(ttft_ms=ttft["mean"] * 1e3, ttft_p99_ms=ttft["p99"] * 1e3, itl_ms=gap["mean"] * 1e3)
 
