@@ -49,12 +49,14 @@ def test_gemma_3s_eyes_take_what_the_engine_says() -> None:
 
 
 def test_where_images_may_be_of_any_size_the_engines_largest_counts() -> None:
-    def compute(kind: str) -> int:
-        metadata = clip(projector_type=kind)
+    def compute(kind: str, **more: Value) -> int:
+        metadata = clip(projector_type=kind, **more)
         return projector_of("m.gguf", header(metadata, [("v.post_ln.weight", "F32", (1152,))])).compute_bytes
 
-    # 64 x 64 patches are shown; qwen's take 4096 tokens of two by two
+    # 64 x 64 patches are shown; qwen's take 4096 tokens of two by two, or of what the header says
     assert compute("qwen2.5vl_merger") == 4 * compute("gemma3")
+    assert compute("qwen2.5vl_merger", **{"vision.spatial_merge_size": 4}) == 16 * compute("gemma3")
+    assert compute("dots_ocr", **{"vision.image_max_pixels": 2 * 896 * 896}) == 2 * compute("gemma3")
 
 
 def test_a_projector_that_hears_has_weights_and_no_image() -> None:

@@ -78,6 +78,14 @@ def test_both_stand_whole_on_the_largest_card_and_are_in_its_total() -> None:
     assert large.total_bytes <= 6 * GIB
 
 
+def test_the_engines_figure_of_a_projector_is_the_least() -> None:
+    small, large = (replace(both(), projector=replace(EYES, dry_run_bytes=size * MIB)) for size in (850, 990))
+    assert memory.projector_bytes(small) == 920 * MIB  # the largest image takes more than what is there at first
+    assert memory.projector_bytes(large) == 990 * MIB
+    device = planned(question(large, 8), "alpha").devices[0]
+    assert (device.projector_bytes, device.projector_dry_run_bytes) == (990 * MIB, 990 * MIB)
+
+
 def test_they_take_room_that_layers_then_have_not() -> None:
     bare = weights(blocks=8, block_bytes=GIB // 2, head_bytes=GIB // 2)
     asked = question(bare, 6, work=replace(WORK, drafts=0))

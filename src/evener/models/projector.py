@@ -2,8 +2,8 @@
 
 The compute buffer is an estimate for vision transformers with flash attention: three activations and the inner width of
 a feed-forward for every patch of the largest image. Equal to build 11434's own dry run within a MiB for projectors of
-Gemma 3's kind at their own image size; where images may be of any size the engine takes more patches than the header
-tells, and `LARGEST_IMAGE_TOKENS` says how many (tools/mtmd/clip.cpp, set_limit_image_tokens).
+Gemma 3's kind at their own image size. Where images may be of any size, the largest is what the engine lets through
+(tools/mtmd/clip.cpp, set_limit_image_tokens): its dry run and its first allocation are for a smaller one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from evener.models.facts import gpu_bytes, model_name
 from evener.records.weights import Projector
 
 F32_BYTES, CHANNELS = 4, 3
-MERGED = 4  # patches of a token: two by two
-LARGEST_IMAGE_TOKENS = {
-    "qwen2vl_merger": 4096, "qwen2.5vl_merger": 4096, "qwen3vl_merger": 4096, "glm4v": 4096, "pixtral": 1024,
-    "kimivl": 1024, "gemma4v": 1120,
+# Tokens of the largest image, and patches per token and side, where the header says neither.
+LARGEST_IMAGE = {
+    "qwen2vl_merger": (4096, 2), "qwen2.5vl_merger": (4096, 2), "qwen3vl_merger": (4096, 2), "ling3vl": (4096, 2),
+    "glm4v": (4096, 2), "kimik25": (4096, 1), "muse-glimmer": (4096, 2), "hunyuanvl": (16384, 2),
+    "pixtral": (1024, 1), "kimivl": (1024, 1), "gemma4v": (1120, 3), "gemma4uv": (1120, 3), "minimax_m3": (576, 2),
+    "lfm2": (256, 1),
 }  # fmt: skip
+MERGED_KEYS = ("clip.vision.spatial_merge_size", "clip.vision.projector.scale_factor")
 
 
 def projector_of(path: str, header: Header) -> Projector:
@@ -47,8 +50,10 @@ def _patches(metadata: dict[str, Value]) -> int:
     if not patch:
         return 0
     kind = str(metadata.get("clip.vision.projector_type") or metadata.get("clip.projector_type") or "")
+    tokens, merged = LARGEST_IMAGE.get(kind, (0, 1))
+    merged = next((said for key in MERGED_KEYS if (said := _whole(metadata, key))), merged)
     shown = (_whole(metadata, "clip.vision.image_size") // patch) ** 2
-    return max(shown, LARGEST_IMAGE_TOKENS.get(kind, 0) * MERGED)
+    return max(shown, tokens * merged**2, _whole(metadata, "clip.vision.image_max_pixels") // patch**2)
 
 
 def _whole(metadata: dict[str, Value], key: str) -> int:

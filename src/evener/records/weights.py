@@ -44,7 +44,7 @@ class Projector:
     """Eyes or ears of a model: an mmproj file. It is whole on one device.
 
     `compute_bytes` is an estimate of what its largest image takes there, `host_bytes` of what that takes in RAM beside.
-    `dry_run_bytes` is all it takes on a card by the engine's own dry run, None until that was asked.
+    `dry_run_bytes` is all it takes on a card at first by the engine's own dry run, None until that was asked.
     """
 
     name: str

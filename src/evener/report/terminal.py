@@ -195,7 +195,8 @@ def _holds(device: DevicePlan) -> Text:
 
 def _beside(device: DevicePlan) -> Iterator[tuple[str, int]]:
     """What stands on the device beside the model."""
-    yield "projector, about" if device.projector_dry_run_bytes is None else "projector", device.projector_bytes
+    seen = device.projector_dry_run_bytes == device.projector_bytes
+    yield "projector" if seen else "projector, about", device.projector_bytes
     yield "draft model, about" if device.draft_dry_run is None else "draft model", device.draft_bytes
     yield "overhead", device.overhead_bytes
 

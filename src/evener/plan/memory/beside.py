@@ -15,6 +15,8 @@ from evener.plan.memory.held import held_bytes
 from evener.records.plan import Workload
 from evener.records.weights import Weights
 
+MIB = 1 << 20
+
 
 def beside_bytes(weights: Weights, workload: Workload, *, kind: str = "cpu") -> int:
     """All that stands beside the model on a card of `kind`."""
@@ -22,10 +24,14 @@ def beside_bytes(weights: Weights, workload: Workload, *, kind: str = "cpu") -> 
 
 
 def projector_bytes(weights: Weights) -> int:
-    """On a card, by the engine's dry run where it was asked; 0 without a projector."""
+    """On a card, with its largest image; 0 without a projector.
+
+    Never less than the engine's dry run says, which may be about a smaller image.
+    """
     if (seeing := weights.projector) is None:
         return 0
-    return seeing.dry_run_bytes or seeing.weights_bytes + seeing.compute_bytes
+    ours, engines = seeing.weights_bytes + seeing.compute_bytes, seeing.dry_run_bytes
+    return ours if engines is None or ours > engines + MIB else engines
 
 
 def draft_bytes(weights: Weights, workload: Workload, *, kind: str = "cpu") -> int:
