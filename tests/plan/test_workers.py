@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from evener.errors import NameUnknown
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
 from evener.plan.words import rate
@@ -80,6 +81,12 @@ def test_each_worker_buffers_a_tensor_and_holds_a_card():
 @pytest.mark.parametrize("aim", ["latency", "crowd", "context"])
 def test_for_anything_but_prompts_more_workers_are_more_hops_and_no_layout(aim):
     assert planned(aim=aim).candidate("cluster-per-card") is None
+
+
+def test_who_asks_for_it_with_another_aim_hears_which_aim_has_it():
+    with pytest.raises(NameUnknown, match="--layout cluster-per-card: no such layout") as caught:
+        planned(aim="crowd", layout="cluster-per-card")
+    assert caught.value.hint.endswith("; a worker for each card is planned --for prompt")
 
 
 def test_what_is_not_faster_is_no_layout():

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from evener.cli.console import err, out, run_async, show_json
-from evener.cli.options import Context, Drafts, Json, Kv, Layout, RigFile, Unified, Users, read_workload
+from evener.cli.options import Aim, Context, Drafts, Json, Kv, Layout, RigFile, Unified, Users, read_workload
 
 if TYPE_CHECKING:
     from evener.records.deployment import Deployment
@@ -26,6 +26,7 @@ def up(
     kv: Kv = "f16",
     unified: Unified = False,
     drafts: Drafts = 0,
+    aim: Aim = None,
     name: Annotated[str | None, typer.Option(help="What to call it; default: the model's name.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave it running under a supervisor.")] = False,
     no_baseline: Annotated[
@@ -43,7 +44,7 @@ def up(
     from evener.cli.detach import detached
     from evener.cli.live import LiveView
 
-    workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=drafts)
+    workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=drafts, aim=aim)
     planned = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout, one_server=True))
     extra = deployments.checked(context_.args)
     if detach:

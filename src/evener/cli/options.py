@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from evener.records.plan import Workload
+    from evener.records.plan import Objective, Workload
 
 RigFile = Annotated[
     str | None, typer.Option("--rig", help="The rig file; default: $EVENER_RIG, ./rig.toml, or this machine alone.")
@@ -111,8 +111,13 @@ Price = Annotated[
 KwhPrice = Annotated[float | None, typer.Option(min=0, rich_help_panel=MONEY, help="What one kWh costs.")]
 
 
-def read_workload(*, users: int, context: int, kv: str, unified: bool, drafts: int = 0) -> Workload:
+def read_workload(
+    *, users: int, context: int, kv: str, unified: bool, drafts: int = 0, aim: Objective | None = None
+) -> Workload:
     from evener.records.plan import Workload
 
     key, _, value = kv.partition("/")
-    return Workload(context=context, users=users, unified=unified, kv_type_k=key, kv_type_v=value or key, drafts=drafts)
+    return Workload(
+        context=context, users=users, unified=unified, kv_type_k=key, kv_type_v=value or key, drafts=drafts,
+        objective=aim,
+    )  # fmt: skip

@@ -47,7 +47,8 @@ def verdict_for(
     asked = next((c for c in candidates if c.name == layout), None)
     if asked is None:
         known = ", ".join(["auto", *(c.name for c in candidates)])
-        raise NameUnknown(f"--layout {layout}: no such layout", hint=f"one of: {known}")
+        when = "; a worker for each card is planned --for prompt" if layout.endswith(PER_CARD) else ""
+        raise NameUnknown(f"--layout {layout}: no such layout", hint=f"one of: {known}{when}")
     if one_server and asked.fits and not asked.one_server:
         alone = best_of(candidates, workload.aim, one_server=True)
         now = f"--layout {alone.name} is what it would run now; " if alone else ""
