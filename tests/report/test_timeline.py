@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench_samples import LEVELS, requests, samples
 from report_samples import request
 
@@ -35,6 +37,12 @@ def test_no_token_is_lost_in_a_last_bin_that_is_short() -> None:
 def test_without_times_of_tokens_there_is_no_timeline() -> None:
     assert timeline([request(1)]) is None
     assert timeline([]) is None
+
+
+def test_layouts_that_each_have_a_start_of_their_own_share_no_axis() -> None:
+    one = request(1, sent_s=0.0, end_s=1.0, token_times=((0.5, 1.0),), layout="A")
+    assert timeline([one, replace(one, layout="B")]) is None
+    assert timeline([one]) is not None
 
 
 def test_user_counts_have_their_time() -> None:

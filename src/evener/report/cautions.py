@@ -26,7 +26,7 @@ def cautions(
     """Grave ones first; otherwise in the order of the run."""
     found = [*_run(summary, requests), *_tokens(stages, requests)]
     if summary and summary.pair:
-        found += [Caution(grave=grave, text=text) for grave, text in _pair(summary.pair)]
+        found += [Caution(grave=grave, text=text) for grave, text in _pair(summary.pair, summary.partial)]
     if shared := [layout.label for layout in layouts if layout.one_machine]:
         text = f"{listed(shared)}: its hosts are one machine; this is the cost of splitting, not of a cable"
         found.append(Caution(grave=False, text=text))
@@ -98,8 +98,8 @@ def _check(check: CardCheck) -> Iterator[tuple[bool, str]]:
         yield True, f"{where} got {check.layers_seen} layers, planned {check.layers_planned}"
 
 
-def _pair(result: PairResult) -> Iterator[tuple[bool, str]]:
-    yield from _said(result, None)
+def _pair(result: PairResult, whole: str | None) -> Iterator[tuple[bool, str]]:
+    yield from _said(result, whole)
     if result.differing:
         yield (
             False,

@@ -37,7 +37,8 @@ def basis(
     if len(against) == 1:
         return against[0].basis
     if len(layouts) == 1 and layouts[0].context:
-        return _bare(layouts[0].context.allocation)
+        allocation = _bare(layouts[0].context.allocation)
+        return "" if allocation in layouts[0].context.sentence else allocation
     if len(layouts) == 1 and layouts[0].speed and not speeds:
         return (
             f"mean ± standard deviation of {count(layouts[0].speed.repetitions, 'repetition')}, by the client's clock"

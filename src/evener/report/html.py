@@ -77,7 +77,7 @@ def _environment() -> Any:
     )
     for write in (
         words.size, words.number, words.percent, words.signed_percent, words.seconds, words.milliseconds, words.count,
-        words.classes, words.kilo, words.span, repeated, condition, energy,
+        words.classes, words.kilo, words.span, words.model_file, repeated, condition, energy,
     ):  # fmt: skip
         environment.filters[write.__name__] = write
     environment.globals.update(

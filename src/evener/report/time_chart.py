@@ -61,7 +61,12 @@ def _bands(axes: Any, timeline: Timeline, unit_s: float) -> None:
 
 
 def _counts(axes: Any, timeline: Timeline, unit_s: float) -> None:
-    """How many users, above the middle of their time; those without room for their number go without."""
+    """How many users, above the middle of their time; those without room for their number go without.
+
+    A single count is told elsewhere.
+    """
+    if len(timeline.spans) < 2:
+        return
     least = (timeline.to_s - timeline.from_s) / 40
     for span in timeline.spans:
         if span.to_s - span.from_s < least:

@@ -29,7 +29,9 @@ _OF_CARDS: tuple[tuple[str, str, Callable[[CardSample], float | None]], ...] = (
 
 
 def timeline(requests: Sequence[Request], samples: Sequence[Sample] = ()) -> Timeline | None:
-    """None where no token has a time."""
+    """None where no token has a time, or times do not lie on one axis: each layout of a run has a start of its own."""
+    if len({r.layout for r in requests}) > 1:
+        return None
     arrivals = [(r.sent_s + at, tokens) for r in requests for at, tokens in r.token_times]
     if not arrivals:
         return None
