@@ -299,6 +299,19 @@ OLD_RUNS = {
         "1 were measured only in part",
         10,
     ),
+    "20261101T141000Z-speed-7076": (
+        "The result is invalid (this client was saturated: its loop woke up 22.26 ms late (p95))",
+        6,
+    ),
+    "20261101T142000Z-pair-dc6d": (
+        "http://localhost:26877 (B) and http://127.0.0.1:26877 (A) cannot be separated for one user",
+        23,
+    ),
+    "20261101T143000Z-context-5e53": (
+        "Under the allocation of this server (4 slots) what the server gives to one sequence binds, at 2048 tokens: "
+        "trained 8192, memory unknown, no ceiling by quality",
+        9,
+    ),
 }
 
 
