@@ -28,8 +28,8 @@ def show(measured: Measured, *, form: level_rows.Form | None, as_json: bool) -> 
         sys.stdout.write(level_rows.written(result, form))
     else:
         _show(measured)
-    # A page costs a second of CPU and 60 MB (matplotlib): not for programs, which read what was written.
-    page = None if as_json or form else _page(measured)
+    # A page costs a second of CPU and 60 MB (matplotlib): not for programs, unless the run ended early.
+    page = _page(measured) if result.partial or not (as_json or form) else None
     if measured.path is not None:
         to = err if as_json or form else out
         to.print(f"run: {escape(str(measured.path))}" + (f"\npage: {escape(page)}" if page else ""), soft_wrap=True)
