@@ -59,6 +59,14 @@ def test_smollm2_drafts_with_what_llama_server_allocated(model: Path) -> None:
     assert found / MIB == pytest.approx(92.10 + 180.00 + 17.51, abs=0.1)
 
 
+def test_without_a_card_a_draft_model_is_in_ram_once(model: Path) -> None:
+    """92.10 weights, 180.00 cache, 18.64 compute and 0.38 MiB of logits: the same on the processor, build 11434."""
+    own = open_model(model).weights()
+    drafting = replace(own, draft=own)
+    found = memory.beside_host_bytes(drafting, Workload(context=4096, users=2, drafts=3), on_card=False)
+    assert found / MIB == pytest.approx(92.10 + 180.00 + 18.64 + 0.38, abs=0.5)
+
+
 def test_drafts_of_another_model_load_no_mtp_block_and_keep_no_state() -> None:
     drafting = weights(blocks=4, mtp_layers=1, recurrent_bytes_per_sequence=(1000, 0, 0, 0))
     assert memory.mtp_drafts(drafting, WORK) == 3

@@ -21,9 +21,7 @@ def ram_bytes(host: str, chain: Chain, done: Placed) -> int:
         return len(workers) * memory.worker_host_bytes(weights)
     experts = sum(done.load.expert_bytes[: done.load.experts_in_ram])
     alone = [seat.card.kind for seat, _ in done.parts] == ["cpu"] and not chain.served
-    beside = memory.beside_host_bytes(weights, workload)
-    if done.load.beside_on is None:
-        beside += memory.beside_bytes(weights, workload)
+    beside = memory.beside_host_bytes(weights, workload, on_card=done.load.beside_on is not None)
     return experts + beside + memory.host_bytes(
         weights, workload, devices=len(done.parts), copies=done.load.copies, alone=alone,
         at_work=bool(done.load.experts_in_ram or done.load.begin),

@@ -43,12 +43,14 @@ def draft_bytes(weights: Weights, workload: Workload, *, kind: str = "cpu") -> i
     return held + compute_bytes(draft, asked, devices=1, position=0)
 
 
-def beside_host_bytes(weights: Weights, workload: Workload) -> int:
-    """What both keep in the head's RAM while they are on a card: an image, an embedding, rows of logits, inputs."""
+def beside_host_bytes(weights: Weights, workload: Workload, *, on_card: bool) -> int:
+    """What both keep in the head's RAM: an image, an embedding, rows of logits, inputs; all of them without a card."""
     found = weights.projector.host_bytes if weights.projector else 0
     if (draft := weights.draft) is not None:
-        found += draft.host_bytes + logits_bytes(draft, drafting(workload)) + 4 * activation_bytes(draft)
-    return found
+        inputs = (4 if on_card else 1) * activation_bytes(draft)
+        embedding = draft.host_bytes - (0 if on_card else draft.tied_bytes)  # a tied one is its head already
+        found += embedding + logits_bytes(draft, drafting(workload)) + inputs
+    return found if on_card else found + beside_bytes(weights, workload)
 
 
 def drafting(workload: Workload) -> Workload:
