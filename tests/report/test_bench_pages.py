@@ -147,7 +147,7 @@ def test_a_pair_shows_its_verdict_its_dots_and_what_differs(pages: dict[str, str
     story = story_of("pair")
     assert story.headline == PAIR.sentence
     assert [c.text for c in story.cautions] == [
-        "A and B differ in more than their names: layers per device and device order",
+        "A and B differ in: layers per device and device order",
         "nobody knows whether A and B differ in: drivers",
     ]
     assert pages["pair"].count('<svg class="chart middle"') == 2

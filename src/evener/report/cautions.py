@@ -52,8 +52,8 @@ def _run(summary: Summary | None, requests: Sequence[Request]) -> Iterator[Cauti
 def _tokens(stages: Sequence[Stage], requests: Sequence[Request]) -> Iterator[Caution]:
     """What makes the times or the counts of requests doubtful. Only a cold curve of users forbids the cache."""
     real = [r for r in requests if not r.warm_up]
-    meant = any(x.speed or x.context or (x.users and x.users.mode == "warm") for x in stages)
-    if not meant and (cached := sum(bool(r.cached_tokens) for r in real)):
+    cold = any(x.users and x.users.mode == "cold" for x in stages)
+    if cold and (cached := sum(bool(r.cached_tokens) for r in real)):
         text = (
             f"{cached} of {count(len(real), 'request')} found part of the prompt in the cache: their TTFT is too good"
         )
@@ -101,10 +101,7 @@ def _check(check: CardCheck) -> Iterator[tuple[bool, str]]:
 def _pair(result: PairResult, whole: str | None) -> Iterator[tuple[bool, str]]:
     yield from _said(result, whole)
     if result.differing:
-        yield (
-            False,
-            f"A and B differ in more than their names: {listed([condition(name) for name in result.differing])}",
-        )
+        yield False, f"A and B differ in: {listed([condition(name) for name in result.differing])}"
     if result.unknown:
         yield False, f"nobody knows whether A and B differ in: {listed([condition(name) for name in result.unknown])}"
 
