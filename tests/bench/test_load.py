@@ -67,6 +67,13 @@ def test_an_open_loop_has_one_level_which_is_its_most_in_flight() -> None:
     assert load.most_at_once == 32
 
 
+def test_a_long_prompt_may_be_read_in_silence() -> None:
+    assert Load(prompt_tokens=100).silent_for_s == 182.0
+    # 1000 shared; three questions of 500 and the two answers of 100 between them: 2700 tokens at 50 a second.
+    long = Load(mode="warm", shared_prefix_tokens=1000, prompt_tokens=500, output_tokens=100, turns=3)
+    assert long.silent_for_s == 180.0 + 54.0
+
+
 def test_a_mixed_load_alone_has_no_level_and_one_sequence_more_than_users() -> None:
     load = Load(mixed=MixedLoad(users=7), users=())
     assert (load.levels, load.most_at_once) == ((), 8)

@@ -11,7 +11,7 @@ from evener.bench.load import Load
 from evener.bench.probe import Server
 from evener.bench.spreads import spread
 from evener.bench.summarise import counts, decode_rate, level, total_rate, users_result, window
-from evener.records.load import ClientCost, Request, UsersResult
+from evener.records.load import ClientCost, Limits, Request, UsersResult
 
 SERVER = Server(url=base_url("127.0.0.1:1"), fields={}, model="m")
 CALM = ClientCost(cpu_s=1.0, saturated=False, lag_p95_ms=1.0)
@@ -157,6 +157,25 @@ def test_a_level_that_was_cut_short_has_no_total() -> None:
     assert got.levels[0].total_tokens_per_s is None
     assert got.levels[0].note == "cut short: 1 of 2 requests"
     assert got.partial == "interrupted"
+
+
+def test_a_level_that_was_cut_short_is_neither_comfortable_nor_not() -> None:
+    limits = Load(limits=Limits(ttft_ms=1.0))  # which the request, at 1000 ms, does not meet
+    whole, cut = (level(1, [request()] * n, asked=20, load=limits) for n in (20, 19))
+    assert (whole.comfort, whole.goodput) == ("no", 0.0)
+    assert (cut.comfort, cut.goodput) == (None, None)
+    assert cut.within_limits is not None
+    assert (cut.within_limits.met, cut.within_limits.of) == (0, 19)
+
+
+def test_goodput_counts_good_requests_that_ended_in_the_window_those_beside_too() -> None:
+    load = Load(limits=Limits(ttft_ms=1000.0))  # which every request meets, at its first second
+    measured = [request(sent_s=2.0), failed(sent_s=6.0)]  # window 2 to 10
+    beside = [request(user=1, warm_up=True, sent_s=sent_s) for sent_s in (0.0, 4.0, 8.0)]  # end at 4, 8 and 12
+    here = level(1, [*measured, *beside], asked=2, load=load)
+    assert here.goodput == pytest.approx(3 / 8)
+    assert here.within_limits is not None
+    assert (here.within_limits.met, here.within_limits.of) == (1, 2)
 
 
 def test_a_level_of_warm_ups_only_is_no_level() -> None:

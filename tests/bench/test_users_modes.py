@@ -137,9 +137,10 @@ async def test_a_recorded_conversation_sends_its_turns_with_the_answers_between_
     assert [texts(seen) for seen in run.asked[:3]] == [["one"], ["one", " so two", "two"], ["one"]]
 
 
-async def test_a_conversation_of_which_a_turn_failed_is_begun_anew() -> None:
+@pytest.mark.parametrize("failure", ["failing", "cut", "error-first"])
+async def test_a_conversation_of_which_a_turn_failed_is_begun_anew(failure: str) -> None:
     def failing(number: int) -> str:
-        return "failing" if number == 2 else "plain"
+        return failure if number == 2 else "plain"
 
     run = Measured(FakeEngine(scenario=failing))
     await run.of(replace(SMALL, users=(1,), turns=3))
@@ -272,7 +273,7 @@ async def test_silence_on_every_stream_ends_the_run_and_says_so() -> None:
         return "stall" if number > 6 else "plain"
 
     run = Measured(FakeEngine(scenario=hangs))
-    result = await run.of(replace(SMALL, users=(2, 3), silence_s=0.5))
+    result = await run.of(replace(SMALL, users=(2, 3), silence_s=0.1))  # and 20 tokens to be read at 50 a second
     assert result.partial == "nothing arrived on any stream for 0.5 s"
     assert result.levels[0].requests.by_class == {"timeout": 2}
     assert [one.users for one in result.levels] == [2]
@@ -280,8 +281,14 @@ async def test_silence_on_every_stream_ends_the_run_and_says_so() -> None:
 
 async def test_comments_of_a_server_that_hangs_are_no_life() -> None:
     engine = FakeEngine(scenario=lambda number: "pings" if number else "plain")
-    result = await Measured(engine).of(replace(SMALL, silence_s=0.4))
-    assert result.partial == "nothing arrived on any stream for 0.4 s"
+    result = await Measured(engine).of(replace(SMALL, silence_s=0.1))
+    assert result.partial == "nothing arrived on any stream for 0.5 s"
+
+
+async def test_an_answer_that_takes_longer_than_the_silence_allowed_is_no_silence() -> None:
+    load = replace(SMALL, users=(1,), prompts=1, output_tokens=50, silence_s=0.1)  # 0.5 s allowed, 1 s taken
+    result = await Measured(FakeEngine(itl_s=0.02)).of(load)
+    assert result.partial is None
 
 
 async def test_one_slow_stream_among_others_is_no_silence() -> None:

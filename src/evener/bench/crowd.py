@@ -128,11 +128,13 @@ class Crowd:
         finally:
             for task in tasks.values():
                 task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        for ended in await asyncio.gather(*tasks.values(), return_exceptions=True):
+            if isinstance(ended, Exception):  # a fault of ours, which nobody else has awaited
+                raise ended
 
     async def watching(self) -> None:
-        """The watchdog: nothing on any stream for `silence_s` while requests are in flight, and all of them end."""
-        allowed_s = self._load.silence_s
+        """The watchdog: nothing on any stream for too long while requests are in flight, and all of them end."""
+        allowed_s = self._load.silent_for_s
         while self.gone is None:
             await asyncio.sleep(min(allowed_s / LOOKS_PER_SILENCE, MOST_BETWEEN_LOOKS_S))
             self._heard_ns = max([self._heard_ns, *map(self._last_heard_ns, self._in_flight)])

@@ -14,6 +14,7 @@ from evener.records.load import Arrivals, Limits, Mode
 DEFAULT_USERS = (1, 2, 4, 8, 12, 15)
 FEWEST_PROMPTS = 6
 OPEN_PROMPTS = 60  # of an open loop: enough for a p95
+SLOWEST_READER = 50.0  # prompt tokens a second; whoever is slower is no server for anybody
 MOST_SHARED_TOKENS = 20_000
 # One token each in nearly every vocabulary, with a space before them.
 _WORD_LIST = """
@@ -74,7 +75,7 @@ class Load:
     output_tokens: int = 64
     seed: int = 0
     timeout_s: float = 600.0  # for one request
-    silence_s: float = 180.0  # nothing arrives on any stream for so long: the server hangs
+    silence_s: float = 180.0  # of all streams: then the server hangs, unless it reads a long prompt (`silent_for_s`)
     model: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     mode: Mode = "cold"
@@ -145,6 +146,12 @@ class Load:
     def most_at_once(self) -> int:
         """The most parallel sequences that it asks for."""
         return max(*self.levels, self.mixed.users + 1 if self.mixed else 0, 0)
+
+    @property
+    def silent_for_s(self) -> float:
+        """How long nothing may arrive on any stream: `silence_s`, and what the longest prompt takes a slow server."""
+        longest = self.shared_prefix_tokens + self.turns * self.prompt_tokens + (self.turns - 1) * self.output_tokens
+        return self.silence_s + longest / SLOWEST_READER
 
     def requests_at(self, users: int) -> int:
         """Measured requests at this level."""
