@@ -145,17 +145,22 @@ class Session:
             self.stages.append(Stage(layout=candidate.name, load_s=loaded, checks=life.checks, freed=life.freed))
 
     async def measured(self, up: Up, *, load: Load, layout: str) -> None:
-        """The closed loop against what is up; the result goes into the record of facts."""
+        """The closed loop against what is up; the result goes into the record of facts, a partial one too."""
         serve = self.planned.rig.record.serve
+
+        def told(result: UsersResult) -> None:
+            self.results[layout] = replace(result, label=layout)
+            self.fact("measured", {"layout": layout, "users": to_data(self.results[layout])})
+
         result = await measure_users(
             up.url,
             load,
             keep=lambda r: self.folder.requests([replace(r, layout=layout)]),
             report=self.report,
             api_key=config.api_key(serve),
+            on_cut=told,
         )
-        self.results[layout] = replace(result, label=layout)
-        self.fact("measured", {"layout": layout, "users": to_data(self.results[layout])})
+        told(result)
 
     async def serve(self, up: Up) -> None:
         """Be up for its users, until cancelled, or until somebody borrows the machines."""

@@ -15,14 +15,31 @@ from evener.ports import Report
 from evener.records.load import Request, UsersResult
 
 T = TypeVar("T")
+CUT = "cut off: it was interrupted, or what served had died"
 
 
 async def measure_users(
-    url: str, load: Load, *, keep: Callable[[Request], None], report: Report, api_key: str | None = None
+    url: str,
+    load: Load,
+    *,
+    keep: Callable[[Request], None],
+    report: Report,
+    api_key: str | None = None,
+    on_cut: Callable[[UsersResult], None] = lambda _partial: None,
 ) -> UsersResult:
-    """The closed loop of `load` against `url`. Raises what the probe raises."""
+    """`load` against `url`. When it is cancelled, `on_cut` gets what was measured until then, if anything was.
+
+    Raises what the probe raises.
+    """
     server = await probe(base_url(url), load, api_key=api_key)
-    return await UsersBench(server, load, keep=keep, report=report).run()
+    bench = UsersBench(server, load, keep=keep, report=report)
+    try:
+        return await bench.run()
+    except asyncio.CancelledError:
+        partial = bench.result(CUT)
+        if partial.levels:
+            on_cut(partial)
+        raise
 
 
 async def while_up(up: Up, work: Awaitable[T]) -> T:
