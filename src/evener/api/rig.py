@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from evener import config, files, state
-from evener.api import engines
 from evener.dialects import proc_net
 from evener.dialects.ssh_tunnel import LOOPBACK
 from evener.edges import deployments, measured
 from evener.edges.local_shell import LocalShell
 from evener.edges.rpc_probe import RpcProbe
 from evener.edges.ssh_shell import SshShell
-from evener.engine import capability
 from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError, HostUnreachable
 from evener.launch.bring_up import foreign_endpoints
 from evener.plan.routes import tunnelled
@@ -209,6 +207,9 @@ async def _models_folder(shell: Shell) -> str:
 
 async def _engine(shell: Shell, asked: str | None, within_s: float) -> tuple[EngineSeen | None, str | None]:
     """The engine of a host, or why it cannot be used. None at all is no fault: it can be installed."""
+    from evener.api import engines  # here: 40 ms to import, and most commands never look for one
+    from evener.engine import capability
+
     if not isinstance(shell, LocalShell):
         within_s *= 3  # a dozen short commands, each with the login scripts of that host before it
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from evener.dialects.http1 import Exchange
 from evener.dialects.sse import Event, SseParser
@@ -24,8 +24,7 @@ _JSON = json.JSONDecoder()
 MOST_TOKENS = 1 << 40  # no server has counted so far: a greater number is none
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
+class _Mark(NamedTuple):
     """A chunk that carried generated tokens. `grown` is by how much the server's own count rose, None when silent."""
 
     at_ns: int
@@ -144,6 +143,8 @@ class Reading:
 
         A chunk without choices is the bill and no token. A count first seen beside the finish reason is the total.
         """
+        if not (chunk.get("usage") or chunk.get("timings")):
+            return None
         usage, timings = _part(chunk, "usage"), _part(chunk, "timings")
         self._usage = usage or self._usage
         self._timings = timings or self._timings
