@@ -73,7 +73,7 @@ def test_a_pushed_model_is_served_there_with_a_key(rig, model, copies):
 def test_a_cluster_is_served_from_the_far_machine_too(rig, model, copies):
     beta = rig.bed["beta"]
     candidates = {c["name"]: c for c in planned(rig)["candidates"]}
-    assert candidates["cluster-on-beta"]["why_not"] == candidates["beta"]["why_not"], "its server needs a copy as well"
+    assert candidates["cluster-on-beta"]["why_not"].startswith("beta has no copy of the model; ")
     assert rig.run("models", "push", str(model), "beta", "--rig", str(rig.path)).returncode == 0
     up = ["up", "demo", "--rig", str(rig.path), "--layout", "cluster-on-beta", "--no-baseline", "-d"]
     refused = rig.run(*up)

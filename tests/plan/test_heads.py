@@ -110,3 +110,10 @@ def test_where_all_cards_are_too_few_one_refusal_is_enough():
 def test_any_head_can_be_asked_for():
     made = planned(layout="cluster-on-beta", users=2)
     assert (made.verdict.choice, made.verdict.kind) == ("cluster-on-beta", "cluster")
+
+
+def test_where_nothing_is_known_a_heads_processor_takes_its_share():
+    # Of the other card nobody knows the speed either: no reason to leave one of them out.
+    desk, box = seen("alpha", cpu(16 * GIB)), seen("beta", card("Unheard of", 16 * GIB))
+    cluster = planned(desk, box, model=weights(blocks=10, block_bytes=GIB)).candidate("cluster")
+    assert {d.host for d in cluster.devices} == {"alpha", "beta"}

@@ -231,9 +231,10 @@ def _blocks(chain: Chain, load: Load, objective: Objective) -> list[Block] | Non
 
 
 def _without_unknown_cpus(chain: Chain) -> Chain | None:
-    """The chain without CPUs that nobody measured; None where there are none, or nothing else is."""
+    """The chain without CPUs that nobody measured; None where there are none, or others are not known either."""
     kept = tuple(seat for seat in chain.seats if seat.card.kind != "cpu" or seat.speed is not None)
-    return replace(chain, seats=kept) if 0 < len(kept) < len(chain.seats) else None
+    known = all(seat.speed is not None for seat in kept)
+    return replace(chain, seats=kept) if known and 0 < len(kept) < len(chain.seats) else None
 
 
 def _matrices(load: Load, seat: Seat, objective: Objective, link: LinkSpeed | None) -> tuple[Floats, Floats] | None:
