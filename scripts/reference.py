@@ -36,12 +36,14 @@ from evener.plan.check import Checked
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.client import ClientCheck
+from evener.records.context_limits import ContextResult
 from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
 from evener.records.load import Request, UsersResult
 from evener.records.pair import PairResult
 from evener.records.run import Run, Summary
+from evener.records.speed_rows import SpeedResult
 from evener.records.telemetry import Sample
 from evener.records.whatif import PlanAnswer, WhatIf
 from evener.report.against_parts import Against
@@ -232,6 +234,14 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     ),
     "evener bench pair --json": ("the verdict and the pairs, and beside its keys `run` (the run folder)", PairResult),
     "evener bench self-test --json": ('`{"checks": [...]}`: one per user count', list[ClientCheck]),
+    "evener bench speed --json": (
+        "the rows, and beside its keys `conditions` ([Conditions](#conditions)) and `run` (the run folder, or null)",
+        SpeedResult,
+    ),
+    "evener bench context --json": (
+        "the ceilings and lengths, and beside its keys `conditions` and `run`, as above",
+        ContextResult,
+    ),
     "evener engine install --json": ("what was installed", Installed),
     "evener engine push --json": ("what is there now", Installed),
     "evener engine list --json": ("every engine in sight", list[FoundEngine]),

@@ -51,7 +51,7 @@ async def evener(*arguments: str) -> tuple[int | None, str, str]:
 
 
 async def test_a_row_per_test_is_shown_and_kept(runs: Path) -> None:
-    async with fake_engine(FakeEngine(caches=True)) as engine:
+    async with fake_engine(FakeEngine(caches=True, itl_s=0.02)) as engine:
         code, out, err = await evener(engine.url, *SMALL, "-d", "0,64")
     assert code in (0, 4), err  # 4: this machine was too busy to measure
     tests = [line.split("  ")[0].strip() for line in out.splitlines()]
@@ -66,6 +66,7 @@ async def test_a_row_per_test_is_shown_and_kept(runs: Path) -> None:
     assert kept is not None
     assert [row.client.n for row in kept.rows] == [2] * 4
     assert len(data.requests) == 3 * 4 + 1
+    assert [fact.data["speed"]["test"] for fact in data.facts if fact.kind == "row"] == [row.test for row in kept.rows]
     assert data.run.conditions.users == 1
     assert data.run.conditions.thinking_observed == "off"
 

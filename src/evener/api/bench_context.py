@@ -101,7 +101,6 @@ async def context(
         if reload and result.partial is None:
             result = await _reloaded(result, ours, target.api_key, folder, report)
     if folder is not None:
-        folder.fact("context measured", {"validity": result.validity, "partial": result.partial})
         stage = Stage(layout=result.label or result.url, context=result)
         folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial))
     return Measured(result=result, conditions=conditions, path=folder.path if folder else None)

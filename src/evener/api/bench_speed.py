@@ -14,6 +14,7 @@ from evener.bench.probe import Server, probe
 from evener.bench.sizes import Sizes
 from evener.bench.speed import SpeedBench, require_room
 from evener.bench.speed_rows import beside, gaps
+from evener.codec import to_data
 from evener.dialects.llama_bench import sized_argv
 from evener.edges.run_folder import RunFolder
 from evener.errors import EngineMissing, EvenerError
@@ -25,7 +26,7 @@ from evener.records.deployment import Deployment
 from evener.records.events import Progress
 from evener.records.run import Stage, Summary
 from evener.records.speed import BenchRow
-from evener.records.speed_rows import SpeedResult
+from evener.records.speed_rows import SpeedResult, SpeedRow
 
 __all__ = ["Measured", "Sizes", "require_ours", "speed"]
 
@@ -74,6 +75,7 @@ async def speed(
         sizes,
         keep=lambda request: folder.requests([request]) if folder else None,
         report=report,
+        on_row=_rows_into(folder),
     )
     result = await _or_partial(bench.run(), bench.result)
     if ours is not None:
@@ -81,7 +83,6 @@ async def speed(
         if llama_bench and result.partial is None:
             result = await _with_llama_bench(result, ours, sizes, folder, report)
     if folder is not None:
-        folder.fact("speed measured", {"validity": result.validity, "partial": result.partial})
         stage = Stage(layout=result.label or result.url, speed=result)
         folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial))
     return Measured(result=result, conditions=conditions, path=folder.path if folder else None)
@@ -97,6 +98,16 @@ def conditions_seen(server: Server, sizes: Sizes) -> Conditions:
         sampling={name: value for name, value in seen.sampling.items() if name not in lengths},
         client=f"evener {__version__}, one sequence at a time",
     )
+
+
+def _rows_into(folder: RunFolder | None) -> Callable[[SpeedRow], None]:
+    """Each row is on the disk as soon as it is done."""
+
+    def keep(row: SpeedRow) -> None:
+        if folder is not None:
+            folder.fact("row", {"speed": to_data(row)})
+
+    return keep
 
 
 async def _or_partial(work: Awaitable[SpeedResult], so_far: Callable[[str | None], SpeedResult]) -> SpeedResult:
