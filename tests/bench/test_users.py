@@ -92,6 +92,8 @@ async def test_what_is_in_flight_when_a_level_is_over_warms_up_the_next_and_is_f
     carried = [r for r in run.requests if r.users == 1 and r.sent_s >= over]
     assert len(carried) == 1
     assert (carried[0].warm_up, carried[0].given_up, carried[0].tokens) == (True, False, 10)
+    _, then, *_ = sorted((r for r in run.requests if r.user == 0 and r.sent_s >= over), key=lambda r: r.sent_s)
+    assert not then.warm_up  # user 0 was warm, and user 1 had only half an answer to wait for
 
 
 async def test_what_is_in_flight_at_the_very_end_is_given_up_and_is_no_failure() -> None:
