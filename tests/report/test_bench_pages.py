@@ -160,6 +160,9 @@ def test_an_invalid_pair_has_no_verdict() -> None:
     story = tell(run, summary_of(pair=replace(PAIR, validity="the client was saturated")), (), ())
     assert story.headline == "The result is invalid (the client was saturated)"
     assert story.cautions[0].grave
+    page = html.page(story, run)
+    assert '<svg class="chart middle"' not in page
+    assert '<table class="invalid">' in page
 
 
 def test_what_cards_did_stands_under_the_speed(pages: dict[str, str]) -> None:

@@ -130,10 +130,13 @@ def _drifts(layouts: Sequence[Layout]) -> list[str]:
 
 
 def _pairs(story: Story) -> list[str]:
+    """One per difference; none is drawn of a result that must not be used."""
     if story.pair is None:
         return []
     return [
-        pair_chart.dot_plot(found, margin=story.pair.margin, name=f"pair-{index}")
+        ""
+        if story.pair.validity != "valid"
+        else pair_chart.dot_plot(found, margin=story.pair.margin, name=f"pair-{index}")
         for index, found in enumerate(story.pair.differences)
     ]
 
