@@ -17,20 +17,21 @@ from evener.codec import from_data, to_data
 from evener.edges import chat, run_folder, sandbox
 from evener.edges.run_folder import RunFolder
 from evener.errors import CannotRun, ConfigurationError, HostError
-from evener.evals import arms, asking, suites, tally
+from evener.evals import arms, asking, planning, suites, tally
 from evener.evals.scoring import any as scoring
 from evener.ports import Chat, Report, Sandbox
 from evener.records.answers import Answer, Arm, Asked, Score
 from evener.records.conditions import Conditions
-from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
+from evener.records.evaluation import EvalAsked, EvalPlan, EvalResult, SuiteResult
 from evener.records.events import Progress
 from evener.records.questions import Question, Suite
 from evener.records.run import Stage, Summary
 
-__all__ = ["EvalAsked", "Evaluated", "evaluate", "resume", "suite"]
+__all__ = ["EvalAsked", "EvalPlan", "Evaluated", "evaluate", "plan", "resume", "suite"]
 
 ASKED = "eval asked"  # the fact that holds what was asked
 MOST_CONTAMINATED = 0.5  # of the answers; with more, figures of a model that does not think do not exist
+UNANSWERED = ("http_error", "server_restarted")  # nobody has answered: asked again after a break
 TRUNCATED_FROM = 0.02  # of the answers; from there on it is said in front
 
 
@@ -70,6 +71,13 @@ def suite(name: str) -> Suite:
         except OSError as error:
             raise ConfigurationError(f"{name}: {error.strerror or error}") from None
     return suites.shipped(name)
+
+
+def plan(asked: EvalAsked, *, models: int, tokens_per_s: float | None = None) -> EvalPlan:
+    """What these suites can prove about so many candidates, and what asking costs. Asks nobody."""
+    return planning.plan(
+        _chosen(asked), models=models, epochs=asked.epochs, arms=asked.arms, k=asked.k, tokens_per_s=tokens_per_s
+    )
 
 
 async def evaluate(
@@ -171,6 +179,7 @@ def _manner(asked: EvalAsked, server: Server, extra: dict[str, Any]) -> asking.M
         seed=asked.seed,
         thinking=asked.thinking,
         timeout_s=asked.timeout_s,
+        back_within_s=asked.back_within_s,
         parallel=asked.parallel,
         extra=extra,
         refused=frozenset(refused),
@@ -214,7 +223,7 @@ async def _to_its_end(work: _Work, target: measure.Target, conditions: Condition
 async def _ask_arm(work: _Work, endpoint: Chat, arm: Arm) -> None:
     """What this arm still lacks. A reflection is only on drafts that are answers."""
     questions = {q.id: q for one in work.suites for q in one.questions}
-    have = {answer.asked: answer for answer in work.answers}
+    have = {answer.asked: answer for answer in work.answers if answer.outcome not in UNANSWERED}
     wanted = asking.wanted(
         list(questions.values()), candidate=work.asked.candidate, epochs=work.asked.epochs, arm=arm, k=work.asked.k
     )
@@ -277,7 +286,7 @@ async def _suite_result(
     questions = {q.id: q for q in one.questions}
     used = _answers_of(arm, questions, work.answers, epochs=work.asked.epochs)
     what = f"scoring {one.name}" + ("" if arm == "single" else f" ({arm})")
-    scores: list[Score] = []
+    scores = [Score(asked=tied, scorer=one.name, value=None, why="no majority") for tied in _ties(arm, used, work, one)]
     for done, answer in enumerate(used, start=1):
         scores.append(await scoring.score(questions[answer.asked.question], answer, sandbox=box))
         work.report(Progress(what=what, done=done, of=len(used)))
@@ -300,6 +309,16 @@ def _answers_of(arm: Arm, questions: dict[str, Question], answers: Sequence[Answ
         elif mine:
             found.append(arms.voted(questions[single.asked.question], [single, *mine]))
     return [answer for answer in found if answer is not None]
+
+
+def _ties(arm: Arm, used: Sequence[Answer], work: _Work, one: Suite) -> list[Asked]:
+    """Votes that nobody won. An arm that never asked has none."""
+    if arm != "vote":
+        return []
+    won = {(answer.asked.question, answer.asked.epoch) for answer in used}
+    names = {q.id for q in one.questions}
+    held = {replace(a.asked, sample=0) for a in work.answers if a.asked.arm == arm and a.asked.question in names}
+    return sorted((a for a in held if (a.question, a.epoch) not in won), key=lambda a: (a.question, a.epoch))
 
 
 def _is_pair(a: Asked, b: Asked) -> bool:

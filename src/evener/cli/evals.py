@@ -10,6 +10,7 @@ from evener.cli import bench_options as options
 from evener.cli.bench_options import ApiKey, ApiKeyEnv, ExtraBody
 
 QUESTIONS, ASKING, KEPT = "Which questions", "How they are asked", "What is kept and shown"
+PLANNED = "Before anything is asked"
 
 
 def evaluate(
@@ -58,6 +59,10 @@ def evaluate(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=ASKING, help="Of the first epoch.")] = 1,
     timeout: Annotated[float, typer.Option(rich_help_panel=ASKING, help="Seconds that one answer may take.")] = 600.0,
+    back_within: Annotated[
+        float,
+        typer.Option(min=0, rich_help_panel=ASKING, help="Seconds that the server may be away before it ends here."),
+    ] = 120.0,
     name: Annotated[
         str | None, typer.Option("--as", rich_help_panel=KEPT, help="What this candidate is called in reports.")
     ] = None,
@@ -70,6 +75,16 @@ def evaluate(
             metavar="RUN", rich_help_panel=KEPT, help="Go on with a run that was cut short; nothing is asked twice."
         ),
     ] = None,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", rich_help_panel=PLANNED, help="Ask nobody: what these suites can prove, and the cost."),
+    ] = False,
+    models: Annotated[
+        int, typer.Option(min=1, rich_help_panel=PLANNED, help="How many candidates are to be compared.")
+    ] = 2,
+    rate: Annotated[
+        float | None, typer.Option(min=0.01, rich_help_panel=PLANNED, help="Tokens per second of all slots together.")
+    ] = None,
     api_key_env: ApiKeyEnv = None,
     api_key: ApiKey = None,
     extra_body: ExtraBody = None,
@@ -81,6 +96,7 @@ def evaluate(
 
     One candidate per run. Compare several with: evener report RUN RUN ...
 
+        evener eval translation restraint --plan --models 6
         evener eval translation restraint --quick
         evener eval coding --url http://127.0.0.1:8080 --epochs 3 --temperature 0.7
     """
@@ -93,27 +109,31 @@ def evaluate(
         view.refuse_with_resume(suite, url)
         with progress_bar(quiet=as_json) as report:
             found = run_async(api.resume(resume, api_key_env=api_key_env, report=report))
-    else:
-        asked = api.EvalAsked(
-            candidate=name or "",
-            suites=tuple(view.suites(suite)),
-            sha256=(),
-            quick=quick,
-            categories=tuple(category or ()),
-            most=most,
-            arms=("single", *(("vote",) if vote else ()), *(("reflection",) if reflect else ())),
-            k=vote or 5,
-            epochs=epochs,
-            temperature=temperature,
-            most_tokens=max_tokens,
-            seed=seed,
-            thinking={"off": False, "on": True, "model": None}[thinking],
-            parallel=parallel,
-            timeout_s=timeout,
-            model=model,
-        )
-        extra = options.json_object(extra_body, option="--extra-body")
-        with progress_bar(quiet=as_json) as report:
-            found = run_async(api.evaluate(url, asked, api_key_env=api_key_env, extra=extra, report=report))
+        view.show(found, as_json=as_json)
+        return view.raise_unless_valid(found)
+    asked = api.EvalAsked(
+        candidate=name or "",
+        suites=tuple(view.suites(suite)),
+        sha256=(),
+        quick=quick,
+        categories=tuple(category or ()),
+        most=most,
+        arms=("single", *(("vote",) if vote else ()), *(("reflection",) if reflect else ())),
+        k=vote or 5,
+        epochs=epochs,
+        temperature=temperature,
+        most_tokens=max_tokens,
+        seed=seed,
+        thinking={"off": False, "on": True, "model": None}[thinking],
+        parallel=parallel,
+        timeout_s=timeout,
+        back_within_s=back_within,
+        model=model,
+    )
+    if plan:
+        return view.show_plan(api.plan(asked, models=models, tokens_per_s=rate), as_json=as_json)
+    extra = options.json_object(extra_body, option="--extra-body")
+    with progress_bar(quiet=as_json) as report:
+        found = run_async(api.evaluate(url, asked, api_key_env=api_key_env, extra=extra, report=report))
     view.show(found, as_json=as_json)
     view.raise_unless_valid(found)

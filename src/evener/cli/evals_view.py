@@ -10,7 +10,7 @@ from rich.table import Table
 from evener.cli.console import out, show_json
 from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
-from evener.records.evaluation import EvalResult, SuiteResult
+from evener.records.evaluation import EvalPlan, EvalResult, SuiteResult
 from evener.records.verdicts import Standing
 
 if TYPE_CHECKING:
@@ -44,6 +44,25 @@ def show(found: Evaluated, *, as_json: bool) -> None:
     for line in remarks(result):
         out.print(escape(line), soft_wrap=True)
     out.print(f"run: {escape(str(found.path))}", soft_wrap=True)
+
+
+def show_plan(plan: EvalPlan, *, as_json: bool) -> None:
+    if as_json:
+        show_json(to_data(plan))
+        return
+    shown = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    shown.add_column("suite")
+    for name in ("questions", "clusters", "answers", "minutes"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column(f"with {plan.models} candidates", overflow="fold")
+    for row in plan.suites:
+        minutes = UNKNOWN if row.minutes is None else f"{row.minutes:.0f}"
+        shown.add_row(
+            escape(row.suite), str(row.questions), str(row.clusters), str(row.answers), minutes, escape(row.sentence)
+        )
+    out.print(shown)
+    for note in plan.notes:
+        out.print(escape(note), soft_wrap=True)
 
 
 def table(result: EvalResult) -> Table:

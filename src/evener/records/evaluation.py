@@ -27,6 +27,7 @@ class EvalAsked:
     thinking: bool | None = False
     parallel: int = 1
     timeout_s: float = 600.0
+    back_within_s: float = 120.0  # how long the server may be away before the evaluation stops
     model: str | None = None
 
 
@@ -77,3 +78,34 @@ class EvalResult:
     validity: str = "valid"
     partial: str | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuitePlan:
+    """What one suite can prove. Gaps are shares: the least that is found 4 times in 5, None where none is.
+
+    `gap` takes all questions for independent, `gap_by_clusters` only clusters; the truth lies between. `sweep` is the
+    least number of disagreements, all won by one candidate, that counts; None when no answers could.
+    """
+
+    suite: str
+    questions: int
+    clusters: int
+    answers: int  # of all candidates, epochs and arms
+    minutes: float | None
+    gap: float | None
+    gap_by_clusters: float | None
+    sweep: int | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalPlan:
+    """`evener eval --plan`: before anything is asked."""
+
+    models: int
+    epochs: int
+    suites: tuple[SuitePlan, ...]
+    answers: int
+    minutes: float | None
+    notes: tuple[str, ...]

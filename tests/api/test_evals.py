@@ -1,0 +1,174 @@
+"""Evaluations over real HTTP: asked, scored, kept, interrupted, gone on with."""
+
+import asyncio
+import json
+
+import pytest
+
+from evener.api import evals
+from evener.edges.run_folder import open_run, read_answers
+from evener.errors import ConfigurationError
+from tests.evals.scripted import Scripted, scripted
+
+QUESTIONS = [
+    {
+        "id": f"q{i}",
+        "cluster": f"q{i}",
+        "category": "fact",
+        "prompt": f"number {i}?",
+        "scoring": "match",
+        "references": [f"answer {i}"],
+        "source": "a test",
+    }
+    for i in range(8)
+]
+
+
+def quiet(progress):
+    pass
+
+
+def right(body):
+    return body["messages"][-1]["content"].replace("number", "answer").rstrip("?")
+
+
+def wrong_on_odd(body):
+    return right(body) if int(right(body).split()[-1]) % 2 == 0 else "a fish"
+
+
+@pytest.fixture
+def suite(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(q) for q in QUESTIONS))
+    return path
+
+
+def asked(suite, **more):
+    fields = {"candidate": "c", "suites": (str(suite),), "sha256": (), "parallel": 0}
+    return evals.EvalAsked(**(fields | more))
+
+
+async def evaluate(server, wanted, tmp_path):
+    return await evals.evaluate(server.url, wanted, report=quiet, base=tmp_path / "runs")
+
+
+async def test_answers_are_scored_and_kept(suite, tmp_path):
+    async with scripted(Scripted(wrong_on_odd)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+    (result,) = found.result.results
+    assert (result.standing.mean, result.standing.n, result.answered) == (0.5, 8, 8)
+    assert result.scores["q2"] == 1.0
+    assert result.scores["q3"] == 0.0
+    assert found.result.parallel == 2
+    assert len(read_answers(found.path)) == 8
+    kept = open_run(found.path)
+    assert kept.summary.stages[0].evaluation == found.result
+    assert kept.run.conditions.thinking_asked == "off"
+
+
+async def test_each_epoch_has_its_own_seed_and_the_cache_is_off(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        await evaluate(server, asked(suite, epochs=2), tmp_path)
+    assert len(server.asked) == 16
+    assert {body["seed"] for body in server.asked} == {1, 1001}
+    assert {body["cache_prompt"] for body in server.asked} == {False}
+
+
+async def test_what_was_answered_is_not_asked_again(suite, tmp_path):
+    """The server dies in the middle and stays away; later it is there again."""
+
+    def dies(body):
+        server.down = len(server.asked) == 6
+        return None if server.down else right(body)
+
+    async with scripted(Scripted(dies)) as server:
+        cut = await evaluate(server, asked(suite, parallel=1, back_within_s=0.3), tmp_path)
+        assert "did not come back within 0.3 s" in cut.result.partial
+        assert cut.result.results[0].answered == 5
+        server.down, server.say = False, right
+        done = await evals.resume(cut.path.name, report=quiet, base=tmp_path / "runs")
+    assert done.path == cut.path
+    assert done.result.partial is None
+    assert done.result.results[0].answered == 8
+    assert len(server.asked) == 6 + 3
+    assert len({a.asked for a in read_answers(done.path)}) == len(read_answers(done.path)) == 8
+
+
+async def test_a_question_that_nobody_answered_is_asked_again_after_a_break(suite, tmp_path):
+    async with scripted(Scripted(lambda body: 400 if "3" in right(body) else right(body))) as server:
+        cut = await evaluate(server, asked(suite), tmp_path)
+        assert cut.result.results[0].standing.outcomes == {"ok": 7, "http_error": 1}
+        server.say = right
+        done = await evals.resume(cut.path.name, report=quiet, base=tmp_path / "runs")
+    assert done.result.results[0].standing.outcomes == {"ok": 8}
+    assert len(server.asked) == 9
+
+
+async def test_a_suite_that_was_changed_is_not_gone_on_with(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+        suite.write_text(suite.read_text().replace("number 0", "number nought"))
+        with pytest.raises(ConfigurationError, match="its questions are others"):
+            await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+
+
+async def test_thinking_that_was_asked_to_be_off_makes_figures_invalid(suite, tmp_path):
+    async with scripted(Scripted(lambda body: f"<think>hm</think>{right(body)}")) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+    assert "thinking was asked to be off and 100% of the answers show it" in found.result.validity
+    assert found.result.results[0].standing.reasons == {"thinking was asked to be off and was not": 8}
+
+
+async def test_reflection_is_paired_with_the_single_answer_and_its_harm_is_counted(suite, tmp_path):
+    def spoils(body):
+        if len(body["messages"]) == 1:
+            return wrong_on_odd(body)
+        return "a fish" if body["messages"][0]["content"] == "number 2?" else body["messages"][1]["content"]
+
+    async with scripted(Scripted(spoils)) as server:
+        found = await evaluate(server, asked(suite, arms=("single", "reflection")), tmp_path)
+    single, reflection = found.result.results
+    assert (single.standing.mean, reflection.standing.mean) == (0.5, 0.375)
+    assert (reflection.healed, reflection.harmed) == (0, 1)
+    assert reflection.tokens == 2 * single.tokens
+    assert len(server.asked) == 16
+
+
+async def test_a_vote_takes_what_most_say_and_a_tie_is_unscored(suite, tmp_path):
+    def voices(body):
+        sample, number = body["seed"] - 1, int(right_of(body))
+        if number == 0:
+            return "a fish" if sample == 0 else right(body)  # two against one
+        if number == 1:
+            return ("one", "two", "three")[sample]  # no two agree
+        return right(body)
+
+    def right_of(body):
+        return right(body).split()[-1]
+
+    async with scripted(Scripted(voices)) as server:
+        wanted = asked(suite, arms=("single", "vote"), k=3, temperature=0.7)
+        found = await evaluate(server, wanted, tmp_path)
+    single, vote = found.result.results
+    assert (single.scores["q0"], vote.scores["q0"]) == (0.0, 1.0)
+    assert vote.scores["q1"] is None
+    assert vote.standing.reasons == {"no majority": 1}
+    assert (vote.healed, vote.harmed) == (1, 0)
+    assert len(server.asked) == 24
+
+
+async def test_a_vote_at_temperature_nought_is_refused(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        with pytest.raises(ConfigurationError, match="hears one answer several times"):
+            await evaluate(server, asked(suite, arms=("single", "vote")), tmp_path)
+
+
+async def test_ctrl_c_keeps_what_was_answered(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        task = asyncio.ensure_future(evaluate(server, asked(suite, epochs=50), tmp_path))
+        while len(server.asked) < 20:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        found = await task
+    assert found.result.partial == "interrupted"
+    assert 10 <= found.result.results[0].answered < 400

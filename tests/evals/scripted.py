@@ -1,0 +1,83 @@
+"""A chat server on loopback whose answers come from a function: real HTTP, no model."""
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+
+@dataclass
+class Scripted:
+    """`say` maps a request's body to the text of its answer; a number is an HTTP status instead. None hangs up."""
+
+    say: object
+    slots: int = 2
+    down: bool = False
+    port: int = 0
+    bodies: list = field(default_factory=list)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def asked(self):
+        """What was asked by the evaluation, without the probe."""
+        return [b for b in self.bodies if not b.get("stream")]
+
+
+@asynccontextmanager
+async def scripted(server):
+    async def chat(request):
+        body = await request.json()
+        server.bodies.append(body)
+        if body.get("stream"):
+            return await _probe(request)
+        text = None if server.down else server.say(body)
+        if text is None:
+            request.transport.close()
+            return web.Response()
+        if isinstance(text, int):
+            return web.json_response({"error": {"message": "no"}}, status=text)
+        return web.json_response(_document(text))
+
+    async def models(request):
+        if server.down:
+            return web.Response(status=503)
+        return web.json_response({"data": [{"id": "scripted"}]})
+
+    async def props(request):
+        return web.json_response(
+            {"total_slots": server.slots, "default_generation_settings": {"n_ctx": 4096}, "model_ftype": "Q8_0"}
+        )
+
+    app = web.Application()
+    app.add_routes([web.post("/v1/chat/completions", chat), web.get("/v1/models", models), web.get("/props", props)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", server.port)
+    await site.start()
+    server.port = site._server.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+async def _probe(request):
+    answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await answer.prepare(request)
+    await answer.write(b'data: {"choices": [{"index": 0, "delta": {"content": "a b c d e f g h"}}]}\n\n')
+    await answer.write(b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}\n\n')
+    await answer.write(b'data: {"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": 8}}\n\n')
+    await answer.write(b"data: [DONE]\n\n")
+    return answer
+
+
+def _document(text):
+    message = {"role": "assistant", "content": text}
+    return {
+        "model": "scripted",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "usage": {"prompt_tokens": 20, "completion_tokens": max(1, len(text.split()))},
+    }
