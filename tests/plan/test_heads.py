@@ -117,3 +117,10 @@ def test_where_nothing_is_known_a_heads_processor_takes_its_share():
     desk, box = seen("alpha", cpu(16 * GIB)), seen("beta", card("Unheard of", 16 * GIB))
     cluster = planned(desk, box, model=weights(blocks=10, block_bytes=GIB)).candidate("cluster")
     assert {d.host for d in cluster.devices} == {"alpha", "beta"}
+
+
+def test_a_processor_brings_nothing_near_a_server_where_others_have_cards():
+    there = (seen("alpha", card("RTX 5080", 16 * GIB)), seen("beta", cpu(16 * GIB)))
+    assert planned(*there).candidate("cluster-on-beta") is None
+    both = (seen("alpha", cpu(16 * GIB)), seen("beta", cpu(16 * GIB)))
+    assert planned(*both).candidate("cluster-on-beta") is not None

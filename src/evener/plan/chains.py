@@ -55,10 +55,15 @@ def _clusters(question: Question, seats: Mapping[str, list[Seat]]) -> Iterator[t
 
 
 def _heads(seats: Mapping[str, list[Seat]]) -> Iterator[str]:
-    """Hosts that may run llama-server; of those that are this very machine under several names the first."""
-    local = [name for name, mine in seats.items() if mine[0].host.connection == "local"]
+    """The first host, and others that may run llama-server and have cards to bring near it.
+
+    Of those that are this very machine under several names the first.
+    """
+    first, local = next(iter(seats)), [name for name, mine in seats.items() if mine[0].host.connection == "local"]
+    on_gpus = any(mine[0].card.kind != "cpu" for mine in seats.values())
     for name, mine in seats.items():
-        if not mine[0].endpoint and name not in local[1:]:
+        brings = mine[0].card.kind != "cpu" or not on_gpus or name == first
+        if brings and not mine[0].endpoint and name not in local[1:]:
             yield name
 
 
