@@ -9,14 +9,14 @@ from evener.errors import ConfigurationError
 from evener.records.context_limits import Ceiling, ContextLength, ContextResult, Reload, Scored
 from evener.records.load import ClientCost
 from evener.records.speed_rows import Repeated
-from evener.stats.intervals import wilson
+from evener.stats.intervals import share_interval
 
 NOTHING = Repeated(n=0, mean=None, sd=None, unit="ms")
 SOMETHING = Repeated(n=1, mean=5.0, sd=None, unit="ms")
 
 
 def scored(right: int, n: int) -> Scored:
-    return Scored(n=n, right=right, interval=wilson(right, n))
+    return Scored(n=n, right=right, interval=share_interval(right, n))
 
 
 def length(tokens: int, right: int = 10, n: int = 10, **more: object) -> ContextLength:
@@ -56,13 +56,13 @@ def test_lengths_asked_for_are_sorted_and_checked_against_the_limit() -> None:
 def test_quality_ends_before_the_first_length_that_certainly_fails() -> None:
     found = ceilings.quality([length(1024), length(2048, 9), length(4096, 5), length(8192, 2)])
     assert (found.tokens, found.at_least) == (2048, False)
-    assert found.why == "at 4096 tokens needles found: 5 of 10 (95 % 24% to 76%), certainly fewer than 90%"
+    assert found.why == "at 4096 tokens needles found: 5 of 10 (95 % 19% to 81%), certainly fewer than 90%"
 
 
 def test_quality_that_never_failed_is_at_least_the_longest_length_asked() -> None:
     found = ceilings.quality([length(1024), length(2048, 8)])
     assert (found.tokens, found.at_least) == (2048, True)
-    assert found.why == "needles found up to there: 8 of 10 (95 % 49% to 94%)"
+    assert found.why == "needles found up to there: 8 of 10 (95 % 44% to 97%)"
 
 
 def test_a_model_that_fails_from_the_start_gets_no_invented_ceiling() -> None:

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -54,8 +55,8 @@ async def test_a_row_per_test_is_shown_and_kept(runs: Path) -> None:
     async with fake_engine(FakeEngine(caches=True, itl_s=0.02)) as engine:
         code, out, err = await evener(engine.url, *SMALL, "-d", "0,64")
     assert code in (0, 4), err  # 4: this machine was too busy to measure
-    tests = [line.split("  ")[0].strip() for line in out.splitlines()]
-    assert [name for name in tests if name.startswith(("pp", "tg"))] == ["pp32", "tg4", "pp32 @ d64", "tg4 @ d64"]
+    tests = re.findall(r"^((?:pp|tg)\d+(?: @ d\d+)?) ", out, re.MULTILINE)
+    assert tests == ["pp32", "tg4", "pp32 @ d64", "tg4 @ d64"]
     assert "server t/s" in out
     assert "first token comes with the prompt" in out
     (path,) = [run for run in list_runs(runs)]

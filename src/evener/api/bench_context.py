@@ -199,9 +199,7 @@ async def _search(
     """Load one context after the other, into `loads`. The deployment is back when this returns or raises."""
     deployment = ours.deployment
     world = borrowing.world_beside(deployment, folder=folder, report=report)
-    head = next((p for p in deployment.processes if p.role == "head"), None)
-    planned = deployment.candidate.servers[0].argv
-    extra = head.argv[len(planned) :] if head else ()
+    extra = borrowing.extra_flags(deployment)
 
     async def prove(up: Up) -> None:
         await probe(base_url(up.url), Asked().load(), api_key=api_key)

@@ -131,7 +131,9 @@ async def _with_llama_bench(
         depths=sizes.depths,
         repetitions=sizes.repetitions,
     )
-    asked = replace(result, llama_bench_argv=argv)
+    extra = borrowing.extra_flags(ours)
+    without = (f"llama-bench ran without the server's own flags: {' '.join(extra)}",) if extra else ()
+    asked = replace(result, llama_bench_argv=argv, notes=(*result.notes, *without))
 
     async def compared() -> SpeedResult:
         rows = beside(result.rows, await _llama_bench(ours, argv, sizes, folder, report))

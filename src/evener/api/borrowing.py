@@ -103,6 +103,12 @@ def run_of(ours: Deployment) -> Run:
         raise HostError(f"{ours.name}: {error.message}", hint="evener up starts it anew, with a run folder") from None
 
 
+def extra_flags(ours: Deployment) -> tuple[str, ...]:
+    """Engine flags that its server was given after `--`: they are in no plan."""
+    head = next((process for process in ours.processes if process.role == "head"), None)
+    return head.argv[len(ours.candidate.servers[0].argv) :] if head else ()
+
+
 def world_beside(ours: Deployment, *, folder: RunFolder | None, report: Report) -> World:
     """The rig of a deployment for a borrower; logs go into the borrower's own run folder."""
     rig = run_of(ours).rig
