@@ -138,8 +138,8 @@ def _energy(measured: Measured) -> Iterator[str]:
 def _company(result: UsersResult) -> str:
     n = sum(level.requests.completed for level in result.levels)
     return (
-        f"n={n} answers, {result.mode}; prompts {result.prompt_tokens_asked}, answers {result.output_tokens_asked} tokens;"
-        f" under a median its 95 % interval; p90 from n=29, p95 from n=59, else the greatest value"
+        f"n={n} answers, {result.mode}; prompts {result.prompt_tokens_asked}, answers {result.output_tokens_asked}"
+        f" tokens; under a median its 95 % interval; p90 from n=29, p95 from n=59, else the greatest value"
     )
 
 
