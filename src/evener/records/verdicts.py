@@ -79,3 +79,17 @@ class DimensionVerdict:
     noise: float | None
     sentence: str
     design: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """`evener verdict`. `arms` compare what one candidate did when asked once, voting, or reflecting.
+
+    `differing` names conditions that should have been the same for all candidates and were not.
+    """
+
+    candidates: tuple[str, ...]
+    dimensions: tuple[DimensionVerdict, ...]
+    arms: tuple[DimensionVerdict, ...]
+    differing: tuple[str, ...]
+    notes: tuple[str, ...]
