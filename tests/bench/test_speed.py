@@ -94,6 +94,14 @@ async def test_a_cache_that_cannot_roll_back_is_filled_anew_for_each_repetition(
     assert_true(prompt, at_most=1 / READ_S)
 
 
+async def test_an_answer_behind_such_a_cache_sends_each_prompt_once() -> None:
+    requests: list[Request] = []
+    sizes = replace(SMALL, prompts=(20,), depths=(60,), repetitions=1)
+    await measured(engine(rolls_back=False), sizes, requests=requests)
+    # The prompt's repetitions: filled, sent; missed, filled anew, sent. Then the answer's, warm-up and one.
+    assert [r.prompt_tokens for r in requests] == [60, 80, 80, 60, 80, 60, 60]
+
+
 async def test_a_depth_that_no_cache_gives_back_is_left_out_and_counted() -> None:
     result = await measured(engine(caches=False), replace(SMALL, outputs=(0,), depths=(100,)))
     (prompt,) = result.rows

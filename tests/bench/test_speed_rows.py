@@ -64,6 +64,12 @@ def test_without_a_cache_to_ask_a_depth_is_the_difference_of_two_prompts() -> No
     assert found.note == "by the difference of two cold prompts: this server's cache cannot be asked"
 
 
+def test_a_prompt_and_its_answer_at_such_a_depth_begin_where_the_shorter_prompt_ended() -> None:
+    longer, shorter = request(prompt_tokens=600, last_token_s=1.3), request(prompt_tokens=500, ttft_s=0.2)
+    found = row(SpeedTest(prompt=100, output=100, depth=500), [Sample(longer, shorter)], rtt_s=0.05)
+    assert found.client.mean == pytest.approx(200 / 1.1)
+
+
 def test_a_shorter_prompt_that_took_longer_gives_no_figure() -> None:
     found = row(
         SpeedTest(prompt=100, depth=500),

@@ -147,6 +147,8 @@ class SpeedBench:
         tail = max(1, test.prompt)
         if not test.depth:
             return await self._send(self._fresh(tail), test.answer_tokens, warm_up=warm_up)
+        if not (test.prompt or self._rolls_back):
+            return await self._send(self._fresh(test.depth), test.answer_tokens, warm_up=warm_up)
         if len(self._filled) != test.depth or not self._rolls_back:
             self._filled = self._fresh(test.depth)
             await self._send(self._filled, 1, warm_up=True, more=KEEP_IN_ONE_SLOT)

@@ -137,8 +137,11 @@ def _answer_clocked(one: Sample) -> float | None:
 
 def _both_seen(one: Sample, test: SpeedTest, rtt_s: float) -> float | None:
     request = one.request
-    if request.last_token_s is None or request.tokens is None or one.before is not None:
+    if request.last_token_s is None or request.tokens is None:
         return None
+    if one.before is not None:
+        tokens = (_difference(one) or test.prompt) + request.tokens - 1
+        return _rate(tokens, request.last_token_s - (one.before.ttft_s or request.last_token_s))
     prompt = (request.prompt_tokens or test.depth + test.prompt) - (request.cached_tokens or 0)
     return _rate(prompt + request.tokens - 1, request.last_token_s - rtt_s)
 

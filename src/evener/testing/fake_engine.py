@@ -72,7 +72,7 @@ class FakeEngine:
     `caches` remembers prompts: where `cache_prompt` is not false, what one begins with as an earlier one did is cached,
     and the first token comes the sooner. `read_s` is added per prompt token that is not cached, to the first token and,
     while a prompt is read, to every other stream, as on a server that does both in turns. Without `rolls_back` only
-    what goes on where an earlier prompt ended is cached, as with recurrent models.
+    what goes on where the last prompt ended is cached, as with recurrent models.
 
     `says` makes the answer of a prompt's text. A prompt of more tokens than `refuses_beyond` is refused; of one of more
     than `truncates_at` the rest is dropped without a word. A prompt given as tokens has no template.
@@ -262,7 +262,7 @@ async def _stream(engine: FakeEngine, scenario: str, seen: Seen, writer: asyncio
 def _remember(engine: FakeEngine, seen: Seen) -> None:
     words = _prompt_words(seen.body)
     if engine.caches and seen.body.get("cache_prompt", True):
-        useful = (known for known in engine.known if engine.rolls_back or known == words[: len(known)])
+        useful = engine.known if engine.rolls_back else [k for k in engine.known[-1:] if k == words[: len(k)]]
         seen.cached = max((_shared(words, known) for known in useful), default=0)
     engine.known.append(words)
 
