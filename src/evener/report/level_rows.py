@@ -32,7 +32,7 @@ def written(result: UsersResult, form: Form) -> str:
     if form == "json":
         return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
-        return _csv(rows)
+        return _csv(rows) if rows else ""
     return _markdown(rows)
 
 
