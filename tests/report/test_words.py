@@ -47,3 +47,23 @@ def test_a_long_name_keeps_both_ends() -> None:
 
 def test_a_name_cannot_steer_a_terminal() -> None:
     assert words.plain("a\x1b[31mb\u202ec\nd") == "a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}c\nd"
+
+
+def test_a_model_is_called_by_its_file_and_not_by_its_path() -> None:
+    assert words.model_file("/models/Qwen3-8B-Q4_K_M.gguf") == "Qwen3-8B-Q4_K_M"
+    assert words.model_file(r"C:\models\Qwen3-8B.gguf") == "Qwen3-8B"
+    assert words.model_file("Qwen3-8B.gguf") == "Qwen3-8B"
+    assert words.model_file("org/model") == "org/model"
+    assert words.model_file("/") == "/"
+
+
+def test_nothing_is_no_share_with_a_decimal() -> None:
+    assert [words.percent(share) for share in (0.0, 0.031, 0.44, 1.0)] == ["0 %", "3.1 %", "44 %", "100 %"]
+    assert words.signed_percent(0.2) == "+20 %"
+    assert words.signed_percent(-0.031) == "-3.1 %"
+
+
+def test_tokens_are_counted_in_thousands_only_where_nothing_is_lost() -> None:
+    assert [words.kilo(n) for n in (512, 4096, 8192, 10_000, 32_768, None)] == [
+        "512", "4096", "8k", "10000", "32k", "-",
+    ]  # fmt: skip

@@ -66,8 +66,8 @@ def count(n: int, one: str, many: str | None = None) -> str:
 def model_file(name: str) -> str:
     """A model by its file's name where a server tells the whole path; "org/model" stays."""
     if name.startswith("/") or name[1:3] in (":\\", ":/"):
-        return name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].removesuffix(".gguf") or name
-    return name
+        name = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] or name
+    return name.removesuffix(".gguf") or name
 
 
 def listed(words: Sequence[str]) -> str:
