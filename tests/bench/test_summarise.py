@@ -197,6 +197,14 @@ def test_what_a_reader_must_know_is_a_note_on_the_level(known: dict[str, Any], n
     assert got.levels[0].note == note
 
 
+def test_a_user_who_gets_less_than_half_is_said() -> None:
+    slow = tuple((float(at), 1.0) for at in (9, 18, 27, 36))  # 4 tokens in 36 s beside 4 in 4 s, twice
+    three = [request(users=3, user=0), request(users=3, user=1), request(users=3, user=2, token_times=slow)]
+    assert result(three, users=(3,), prompts=3).levels[0].note == (
+        "unfair: the slowest user gets 11% of what the median one gets"
+    )
+
+
 def test_more_users_than_slots_wait_and_it_is_said() -> None:
     crowded = Server(url=SERVER.url, fields={}, slots=1)
     got = result([request(users=2, user=0), request(users=2, user=1)], users=(2,), server=crowded)

@@ -10,6 +10,7 @@ from evener.records.load import Level, Mixed, Request
 
 BATCHES_BELOW = 0.9
 FALLS_BELOW = 0.95  # of the best total with fewer users; less is noise
+UNFAIR_BELOW = 0.5  # of the median user's rate
 
 
 def level_notes(
@@ -30,6 +31,8 @@ def level_notes(
             f"{here.open_loop.late} of {sent} requests were sent late, up to {here.open_loop.latest_s:.1f} s:"
             f" at most {here.open_loop.most_in_flight} may be in flight"
         )
+    if here.fairness and here.fairness.slowest_to_median < UNFAIR_BELOW:
+        yield f"unfair: the slowest user gets {here.fairness.slowest_to_median:.0%} of what the median one gets"
     if silent := sum(r.ttfa_s is None for r in done):
         yield f"never answered, reasoning only: {silent} of {len(done)}"
     if here.batch_ratio is not None and here.batch_ratio < BATCHES_BELOW:
