@@ -212,6 +212,7 @@ def test_fewer_tokens_than_chunks_are_noted() -> None:
         ([(5, token()), (6, {"error": "Compute error."})], "server_error_in_stream"),
         ([(5, token()), (6, "event: error\ndata: {}\n\n"), (6, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, "data: Internal Server Error\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
+        ([(5, token()), (6, "data: {} is what is left\n\n"), (7, END), (7, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, chunk({}, finish="error")), (6, DONE)], "server_error_in_stream"),
         ([(5, token()), (6, {"error": {"message": "Context size has been exceeded."}})], "kv_exhausted"),
         ([(5, token()), (6, {"error": {"code": 500}}), (6, DONE)], "server_error_in_stream"),

@@ -101,6 +101,26 @@ def test_bytes_that_are_no_utf8_are_replaced_also_where_a_read_cuts_them() -> No
     assert events(b"data: \xff\xe2\x82", b"\n\n") == [message("��")]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ((b":\n", b"data: a\n\n", b"data: b\n\n"), [message("a"), message("b")]),
+        ((b":\nda", b"data: a\n\n"), []),  # the field "dadata"
+        ((b"data: a\n", b"data: b\n\n"), [message("a\nb")]),
+        ((b"event: x\n", b"data: b\n\n"), [Event("x", "b")]),
+        ((b":\n", b"data: a\rdata: b\n\n"), [message("a\nb")]),
+        ((b":\n", b"data: a\n\ndata: b\n\n"), [message("a"), message("b")]),
+        ((b":\n", b"data: a\n", b"\n"), [message("a")]),
+        ((b"data: a\n\n", b"\xef\xbb\xbfdata: b\n\n"), [message("a")]),
+        ((b":\n", b"data: \n\n", b"data:  \xff\n\n"), [message(""), message(" �")]),
+    ],
+)
+def test_a_read_that_looks_like_a_whole_event_belongs_to_what_came_before(
+    pieces: tuple[bytes, ...], expected: list[Event]
+) -> None:
+    assert events(*pieces) == expected == events(b"".join(pieces))
+
+
 def test_an_event_that_the_end_cuts_off_is_discarded() -> None:
     assert events(b"data: a\n\ndata: b\n") == [message("a")]
 
