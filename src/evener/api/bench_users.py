@@ -155,26 +155,31 @@ class _Errand:
         )
 
     async def run(self) -> Measured:
-        part, options = self._part, self._options
-        check = await self._client_check() if options.check_client else None
+        check = await self._client_check() if self._options.check_client else None
         async with self._watching() as seen:
             first_s = seen.now_s() if seen else 0.0
             cut_short = await self._load()
-            told = self._told(seen, first_s) if seen else None
-            drift = self._drift(seen, first_s) if seen else None
-        result = replace(self._result(cut_short), label=part.label)
+            # All is on the disk before the hosts are let go: a second Ctrl-C may end that.
+            return self._finished(self._with_check(self._result(cut_short), check), seen, first_s)
+
+    def _with_check(self, result: UsersResult, check: ClientCheck | str | None) -> UsersResult:
+        """The result by its name, with what is known of the client."""
+        named = replace(result, label=self._part.label)
         if isinstance(check, str):
-            result = replace(result, notes=(*result.notes, check))
-        elif check is not None:
-            result = self_test.with_check(result, check)
-        conditions = telemetry.as_conditions(part.conditions, told) if told else part.conditions
+            return replace(named, notes=(*named.notes, check))
+        return named if check is None else self_test.with_check(named, check)
+
+    def _finished(self, result: UsersResult, seen: telemetry.Seen | None, first_s: float) -> Measured:
+        part = self._part
+        told = self._told(seen, first_s) if seen else None
+        drift = self._drift(seen, first_s) if seen else None
         self._kept.fact("measured", {"layout": part.label, "users": to_data(result)})
         stage = Stage(layout=part.label, users=result, telemetry=told, drift=drift)
         summary = Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial)
         fault = self._kept.fault or measure.finish(part.folder, summary)
         return Measured(
             result=replace(result, partial=result.partial or fault),
-            conditions=conditions,
+            conditions=telemetry.as_conditions(part.conditions, told) if told else part.conditions,
             path=part.folder.path if part.folder else None,
             telemetry=told,
             drift=drift,

@@ -61,7 +61,7 @@ def _show(measured: Measured) -> None:
 
 
 def _page(measured: Measured) -> str | None:
-    """The report, also of a partial run; None where there is no folder, or no room for it."""
+    """The report, also of a partial run; None where there is no folder, no room for it, or somebody is in a hurry."""
     from evener.api import runs
 
     if measured.path is None:
@@ -69,7 +69,7 @@ def _page(measured: Measured) -> str | None:
     try:
         data = runs.find(str(measured.path))
         return str(runs.write_page(data, runs.tell(data)))
-    except (HostError, RunUnreadable):
+    except (HostError, RunUnreadable, KeyboardInterrupt):
         return None
 
 
