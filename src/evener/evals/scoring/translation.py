@@ -75,6 +75,12 @@ def _chrf() -> Any:
     return CHRF()
 
 
+def segment(question: Question) -> str:
+    """What is to be translated: the prompt without the instruction that stands before the first blank line."""
+    instruction, _, text = question.prompt.partition("\n\n")
+    return text or instruction
+
+
 def units(source: str) -> int:
     """Source units: characters of Chinese and Japanese, words elsewhere."""
     han = len(_HAN.findall(source))
