@@ -163,6 +163,24 @@ def test_prompts_overlap_across_endpoints_as_emulated(endpoints: tuple[str, ...]
     assert likely(seconds) == pytest.approx(measured_s, rel=0.05)
 
 
+def test_whether_cards_beside_each_other_overlap_is_not_known() -> None:
+    speed = DeviceSpeed(
+        source="test", weights_bytes_per_s=exact(1e18), flop_per_s=exact(1e21), graph_us=exact(200_000)
+    )  # fmt: skip
+    stages = [Stage(host="alpha", card=f"CUDA{n}", speed=speed, start=n, count=1) for n in range(2)]
+    small = dense(layers=30, block_bytes=2e6, head_bytes=2e6, parameters=1e8, embedding=576, vocabulary=49152)
+
+    def seconds(batches: int, build: Build = CURRENT) -> tuple[float, float, float]:
+        found = prompt_seconds(stages, small, Workload(prompt_tokens=batches * 512), depth=0, build=build)
+        assert found is not None
+        return found.value, found.low, found.high
+
+    # In turn 16 x 0.4 s; an assembly line of both 15 x 0.2 s and once 0.4.
+    assert seconds(16) == pytest.approx((6.4, 3.4, 6.4), rel=1e-3)
+    assert seconds(1) == pytest.approx((0.4, 0.4, 0.4), rel=1e-3)
+    assert seconds(16, replace(CURRENT, prompts_overlap=False)) == pytest.approx((6.4, 6.4, 6.4), rel=1e-3)
+
+
 def test_builds_without_overlap_take_turns_in_prompts() -> None:
     stages = placed(("beta", STRIX, 18), ("alpha", STRIX, 19))
     workload = Workload(prompt_tokens=8192)

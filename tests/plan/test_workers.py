@@ -86,7 +86,7 @@ def test_for_anything_but_prompts_more_workers_are_more_hops_and_no_layout(aim):
 def test_who_asks_for_it_with_another_aim_hears_which_aim_has_it():
     with pytest.raises(NameUnknown, match="--layout cluster-per-card: no such layout") as caught:
         planned(aim="crowd", layout="cluster-per-card")
-    assert caught.value.hint.endswith("; a worker for each card is planned --for prompt")
+    assert caught.value.hint.endswith("; a worker for each card is one --for prompt, where it is faster")
 
 
 def test_what_is_not_faster_is_no_layout():

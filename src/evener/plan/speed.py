@@ -7,7 +7,7 @@ has an interval as wide as what it assumes. Explained, with sources, in docs/exp
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 
@@ -98,7 +98,8 @@ def prompt_seconds(
     """Seconds of a prompt of `workload.prompt_tokens`, in micro-batches of equal length.
 
     Endpoints work on different micro-batches, the last one beside all earlier ones together (engine-facts F.5, measured
-    on build 11434): n * max(last, earlier) + min(last, earlier). Devices behind one endpoint take turns.
+    on build 11434): n * max(last, earlier) + min(last, earlier). Devices behind one endpoint take turns. So do the
+    head's own, likely; that llama.cpp overlaps these fully, which nobody measured here, is the low end.
     """
     batches = max(1, ceil(workload.prompt_tokens / ubatch))
     tokens = workload.prompt_tokens / batches
@@ -110,11 +111,22 @@ def prompt_seconds(
         if cost is None:
             return None
         times.append((stage.endpoint, total((cost.total_s, link_seconds(stage, crossing, build)))))
-    groups = [total(t for _, t in group) for _, group in groupby(times, key=lambda pair: pair[0])]
+    groups = [
+        _in_turn([t for _, t in group], batches, may_overlap=endpoint is None and build.prompts_overlap)
+        for endpoint, group in groupby(times, key=lambda pair: pair[0])
+    ]
     earlier, last = total(groups[:-1]), groups[-1]
     if not build.prompts_overlap:
         return scaled(total((earlier, last)), batches)
     return combined(lambda e, t: batches * max(e, t) + min(e, t), earlier, last)
+
+
+def _in_turn(times: Sequence[Value], batches: int, *, may_overlap: bool) -> Value:
+    """A micro-batch through devices that take turns; at best all but one of the batches wait for the slowest only."""
+    whole = total(times)
+    if not may_overlap:
+        return whole
+    return replace(whole, low=(whole.low + (batches - 1) * max(t.low for t in times)) / batches)
 
 
 def link_seconds(stage: Stage, crossing: Traffic, build: Build) -> Value:

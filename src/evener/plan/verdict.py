@@ -47,7 +47,7 @@ def verdict_for(
     asked = next((c for c in candidates if c.name == layout), None)
     if asked is None:
         known = ", ".join(["auto", *(c.name for c in candidates)])
-        when = "; a worker for each card is planned --for prompt" if layout.endswith(PER_CARD) else ""
+        when = "; a worker for each card is one --for prompt, where it is faster" if layout.endswith(PER_CARD) else ""
         raise NameUnknown(f"--layout {layout}: no such layout", hint=f"one of: {known}{when}")
     if one_server and asked.fits and not asked.one_server:
         alone = best_of(candidates, workload.aim, one_server=True)
