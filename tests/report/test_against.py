@@ -87,8 +87,8 @@ def test_cold_against_warm_gets_no_outcome_and_says_so_first() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
-        ("prompt_tokens_asked", 1024, "prompts of tokens: A 512, B 1024"),
-        ("output_tokens_asked", 64, "answers of tokens: A 128, B 64"),
+        ("prompt_tokens_asked", 1024, "prompt tokens: A 512, B 1024"),
+        ("output_tokens_asked", 64, "answer tokens: A 128, B 64"),
         ("think_s", 9.0, "seconds of thinking: A 0, B 9"),
         ("arrivals", "poisson", "arrivals: A closed, B poisson"),
     ],
@@ -140,6 +140,9 @@ def test_two_runs_fit_sixty_columns_with_what_must_be_known_first() -> None:
     assert max(map(len, text.splitlines())) <= 60
     words = " ".join(text.split())
     assert words.index("not comparable: A was measured cold") < words.index("first token")
+    alike = shown(against_view.view(held(users(USERS), users(USERS))), 60)
+    assert "no room for: change" in alike
+    assert "separated" in alike
 
 
 def test_two_runs_as_markdown_csv_and_page() -> None:

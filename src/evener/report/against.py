@@ -15,7 +15,6 @@ from evener.records.run import Run
 from evener.records.speed_rows import Repeated
 from evener.report import rows
 from evener.report.against_parts import Against, Differing, Figure, FigureOutcome, Measured, RunSide
-from evener.report.crowd import limits
 from evener.report.parts import Caution, Layout, Story
 from evener.report.words import count, kilo, listed
 
@@ -85,9 +84,9 @@ def incomparable(a: Layout, b: Layout) -> Iterator[str]:
     if a.crowd.mode != b.crowd.mode:
         yield f"A was measured {a.crowd.mode}, B {b.crowd.mode}: the cache alone changes waits many times over"
     for name, one, other in (
-        ("prompts of tokens", a.prompt_tokens, b.prompt_tokens),
-        ("answers of tokens", a.output_tokens, b.output_tokens),
-        ("tokens of shared beginning", a.crowd.shared_prefix_tokens, b.crowd.shared_prefix_tokens),
+        ("prompt tokens", a.prompt_tokens, b.prompt_tokens),
+        ("answer tokens", a.output_tokens, b.output_tokens),
+        ("tokens of a shared beginning", a.crowd.shared_prefix_tokens, b.crowd.shared_prefix_tokens),
         ("turns of a conversation", a.crowd.turns, b.crowd.turns),
         ("seconds of thinking", a.crowd.think_s, b.crowd.think_s),
         ("arrivals", a.crowd.arrivals, b.crowd.arrivals),
@@ -143,7 +142,7 @@ def _comfort(a: Layout, b: Layout) -> Iterator[Figure]:
     one, other = (x.crowd.comfortable if x.crowd else None for x in (a, b))
     if one and other and (one.limits, one.target_share) == (other.limits, other.target_share):
         ends = (_plain(one.holds_for), _plain(other.holds_for))
-        yield _figure(f"comfortable for ({limits(one.limits)})", one.unit, one.unit, *ends, more_is_better=True)
+        yield _figure("comfortable for", one.unit, one.unit, *ends, more_is_better=True)
 
 
 def _rows(a: Layout, b: Layout) -> Iterator[Figure]:

@@ -26,7 +26,7 @@ def view(found: Against) -> RenderableType:
     lines += [cells.bullet("✕" if c.grave else "!", c.text, "red" if c.grave else "yellow") for c in found.cautions]
     lines += [cells.text((f"{found.sentence}.", "bold cyan"))]
     if found.figures:
-        lines += [Text(), cells.Fitted(lambda dropped: _figures(found, dropped), ("change", "unit"))]
+        lines += [Text(), cells.Fitted(lambda dropped: _figures(found, dropped), ("change",))]
     return Group(*lines, *_differing(found))
 
 
@@ -36,15 +36,20 @@ def _side(name: str, run: RunSide) -> RenderableType:
 
 
 def _figures(found: Against, dropped: Collection[str]) -> Table:
-    names = [name for name in ("unit", "A", "B", "change") if name not in dropped]
-    table = cells.table("figure", "of", *(name if name == "unit" else f"#{name}" for name in names), "outcome")
+    names = [name for name in ("A", "B", "change") if name not in dropped]
+    table = cells.table("figure", "of", *(f"#{name}" for name in names), "outcome")
     table.columns[-1].min_width = 10
-    table.columns[0].min_width = 8
+    table.columns[0].min_width, table.columns[1].min_width = 11, 8
     for figure in found.figures:
-        row = {"unit": figure.unit, "A": _measured(figure.a, figure.unit), "B": _measured(figure.b, figure.unit)}
+        row = {"A": _measured(figure.a, figure.unit), "B": _measured(figure.b, figure.unit)}
         row["change"] = UNKNOWN if figure.change is None else signed_percent(figure.change)
         outcome = cells.text((figure.outcome, _TONES.get(figure.outcome, "")))
-        table.add_row(cells.text(figure.name), cells.text(figure.about), *(row[name] for name in names), outcome)
+        table.add_row(
+            cells.text(f"{figure.name}, {figure.unit}"),
+            cells.text(figure.about),
+            *(row[name] for name in names),
+            outcome,
+        )
     return table
 
 
@@ -75,7 +80,7 @@ def _differing(found: Against) -> Iterator[RenderableType]:
     else:
         yield cells.text("No condition is known to differ.")
     if found.unknown:
-        yield cells.text((f"Nobody knows of one of the two: {', '.join(found.unknown)}.", "dim"))
+        yield cells.text((f"Not known of A or of B: {', '.join(found.unknown)}.", "dim"))
 
 
 def markdown(found: Against) -> str:
@@ -92,7 +97,7 @@ def markdown(found: Against) -> str:
         differing = [(one.name, escaped(one.a), escaped(one.b)) for one in found.differing]
         parts.append(markdown_table(("conditions that differ", "A", "B"), differing))
     if found.unknown:
-        parts.append(f"Nobody knows of one of the two: {escaped(', '.join(found.unknown))}.\n")
+        parts.append(f"Not known of A or of B: {escaped(', '.join(found.unknown))}.\n")
     return "\n".join(part for part in parts if part)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Column, Table
 from rich.text import Text
@@ -16,6 +17,7 @@ from evener.report.words import UNKNOWN, number, plain, span
 Part: TypeAlias = str | tuple[str, str]  # text, or text and style
 
 _BETWEEN = 2  # columns of air between two of the table
+_LONGEST_WORD = 12  # a longer one may fold
 _TONES = {
     "as planned": "green", "freed": "green", "freed, drifted": "yellow", "unknown": "yellow",
     "over": "bold red", "under": "bold red", "missing": "bold red", "held": "bold red",
@@ -63,8 +65,8 @@ def table(*columns: str) -> Table:
 class Fitted:
     """A table with as many of its `optional` columns as have room, the first of them dropped first; it says which.
 
-    `build` makes it without those columns. `width` None: whatever it is shown in. Columns that fold are taken to need
-    their `min_width`.
+    `build` makes it without those columns. `width` None: whatever it is shown in. Columns that fold need
+    their `min_width`, or room for a word.
     """
 
     def __init__(
@@ -91,10 +93,14 @@ class Fitted:
 
 def _least_width(made: Table) -> int:
     between = _BETWEEN * (len(made.columns) - 1)
-    return between + sum(_widest(column) if column.no_wrap else column.min_width or 1 for column in made.columns)
+    return between + sum(_least(column) for column in made.columns)
 
 
-def _widest(column: Column) -> int:
-    """Of its lines, header included; a string is markup, as rich reads it."""
+def _least(column: Column) -> int:
+    """Its longest line, or where it may fold its longest word; header included. A string is markup, as in rich."""
+    if column.min_width and not column.no_wrap:
+        return column.min_width
     cells = [c if isinstance(c, Text) else Text.from_markup(str(c)) for c in (column.header, *column.cells)]
-    return max(line.cell_len for cell in cells for line in cell.split())
+    parts = [part for cell in cells for part in (cell.plain.splitlines() if column.no_wrap else cell.plain.split())]
+    longest = max((cell_len(part) for part in parts), default=1)
+    return longest if column.no_wrap else min(longest, _LONGEST_WORD)
