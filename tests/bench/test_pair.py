@@ -142,3 +142,14 @@ def test_conditions_are_the_same_different_or_unknown() -> None:
     assert differing == ("layout",)
     assert "kv_type_k" in unknown
     assert "quantisation" not in differing + unknown
+
+
+def test_one_pair_that_a_neighbour_has_turned_round_hides_nothing_among_eight() -> None:
+    clear = [(100.0, 40.0 + i) for i in range(7)]
+    assert (
+        difference([*clear, (33.0, 41.0)], metric="per_user_tokens_per_s", users=1, margin=0.02).outcome
+        == "B is slower"
+    )
+    assert difference([*clear[:5], (33.0, 41.0)], metric="per_user_tokens_per_s", users=1, margin=0.02).outcome == (
+        "cannot be separated"
+    )

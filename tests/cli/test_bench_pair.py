@@ -20,7 +20,7 @@ SMALL = ("--isl", "20", "--osl", "4")
 
 async def test_a_slower_server_is_found_and_both_raw_runs_are_kept(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as a, fake_engine(FakeEngine(itl_s=0.02)) as b:
-        ended = await evener(a.url, b.url, *SMALL, "--json", "--seed", "3", command="pair")
+        ended = await evener(a.url, b.url, *SMALL, "--json", "--seed", "3", "--pairs", "6", command="pair")
     assert ended.code == 0, ended.err
     told = json.loads(ended.out)
     assert (told["outcome"], told["validity"], told["partial"]) == ("B is slower", "valid", None)

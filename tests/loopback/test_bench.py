@@ -31,7 +31,7 @@ def test_a_deployment_does_not_differ_from_itself(rig):
     up = rig.run("up", "demo", "--rig", str(rig.path), "--layout", "alpha", "-d")
     assert up.returncode == 0, up.stderr
     name = rig.deployment()["name"]
-    tiny = ("--isl", "32", "--osl", "8", "--num-prompts", "2", "--margin", "30")
+    tiny = ("--isl", "32", "--osl", "8", "--num-prompts", "2", "--margin", "30", "--pairs", "6")
     done = rig.run("bench", "pair", name, name, *tiny, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

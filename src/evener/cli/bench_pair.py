@@ -48,7 +48,7 @@ def pair(
     concurrency: Annotated[
         str, typer.Option("--concurrency", "-c", help="User counts; the verdict is about the first.")
     ] = "1",
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of visits. Fewer than 6 separate nothing.")] = 6,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of visits. Fewer than 6 separate nothing.")] = 8,
     margin: Annotated[float, typer.Option(min=0, max=50, help="Percent of change that do not matter.")] = 2.0,
     num_prompts: Annotated[
         int | None, typer.Option(help="Measured requests of each visit. Default: three per user, at least six.")
