@@ -19,6 +19,7 @@ from evener.edges.local_shell import LocalShell
 from evener.errors import CannotRun
 from evener.ports import Child, Report
 from evener.records.client import ClientCheck, ClientMachine
+from evener.together import to_the_end
 
 __all__ = ["self_test", "this_machine", "with_check"]
 
@@ -74,7 +75,7 @@ async def _bundled_server() -> AsyncIterator[str]:
     try:
         yield await _address(child)
     finally:
-        await child.stop()
+        await to_the_end(child.stop())
 
 
 async def _address(child: Child) -> str:
