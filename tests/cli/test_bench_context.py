@@ -80,6 +80,15 @@ async def test_json_has_the_documented_keys(runs: Path) -> None:
     assert row["needles"] == {"n": 5, "right": 5, "interval": row["needles"]["interval"]}
 
 
+async def test_runs_go_where_they_are_asked_to_and_a_url_may_be_an_option(runs: Path, tmp_path: Path) -> None:
+    async with fake_engine(engine()) as serving:
+        elsewhere = ("--base-url", serving.url, "--out", str(tmp_path / "elsewhere"))
+        code, _, err = await evener(*elsewhere, "--lengths", "300", "--needles", "1", "--reasoning", "0")
+    assert code in (0, 4), err
+    assert list_runs(runs) == []
+    assert len(list_runs(tmp_path / "elsewhere")) == 1
+
+
 async def test_nothing_of_somebody_elses_is_loaded_again(runs: Path) -> None:
     async with fake_engine(engine()) as serving:
         code, _, err = await evener(serving.url, *SMALL, "--reload", "--yes")

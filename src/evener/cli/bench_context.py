@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evener.cli import bench_options as options
-from evener.cli.bench_options import LOAD, ApiKey, ApiKeyEnv, BenchJson, ExtraBody, Model, Save, Seed, Timeout
+from evener.cli.bench_options import (
+    LOAD,
+    ApiKey,
+    ApiKeyEnv,
+    BaseUrl,
+    BenchJson,
+    ExtraBody,
+    Model,
+    Save,
+    Seed,
+    Timeout,
+)
+from evener.cli.bench_speed import Out
 
 
 def context(
@@ -41,11 +54,13 @@ def context(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the server is stopped.")] = False,
     seed: Seed = None,
     timeout: Timeout = 1800.0,
+    base_url: BaseUrl = None,
     model: Model = None,
     api_key_env: ApiKeyEnv = None,
     api_key: ApiKey = None,
     extra_body: ExtraBody = None,
     save: Save = True,
+    out: Out = None,
     as_json: BenchJson = False,
 ) -> None:
     """How long a prompt may be: trained window, configured limit, memory, and answers that are still right.
@@ -58,6 +73,7 @@ def context(
     from evener.cli.console import progress_bar, run_async
 
     options.refuse_key(api_key)
+    named = options.where([url] if url else [], base_url)
     asked = api.Asked(
         lengths=None if lengths is None else view.lengths(lengths),
         each_place=needles,
@@ -69,7 +85,17 @@ def context(
         extra=options.json_object(extra_body, option="--extra-body"),
     )
     if reload and not yes:
-        agreed(api.require_ours(url).name, option="--reload")
+        agreed(api.require_ours(named).name, option="--reload")
     with progress_bar(quiet=as_json) as report:
-        measured = run_async(api.context(url, asked, reload=reload, api_key_env=api_key_env, save=save, report=report))
+        measured = run_async(
+            api.context(
+                named,
+                asked,
+                reload=reload,
+                api_key_env=api_key_env,
+                save=save,
+                report=report,
+                base=Path(out) if out else None,
+            )
+        )
     view.show(measured, as_json=as_json)

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from evener.cli import bench_options as options
-from evener.cli.bench_options import KEPT, LOAD, ApiKey, ApiKeyEnv, BenchJson, ExtraBody, Model, Save, Seed, Timeout
+from evener.cli.bench_options import (
+    KEPT,
+    LOAD,
+    ApiKey,
+    ApiKeyEnv,
+    BaseUrl,
+    BenchJson,
+    ExtraBody,
+    Model,
+    Save,
+    Seed,
+    Timeout,
+)
+
+Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="FOLDER", rich_help_panel=KEPT, help="Where run folders go. Default: $EVENER_RUNS."),
+]
 
 
 def speed(
@@ -41,11 +59,13 @@ def speed(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the server is stopped.")] = False,
     seed: Seed = None,
     timeout: Timeout = 600.0,
+    base_url: BaseUrl = None,
     model: Model = None,
     api_key_env: ApiKeyEnv = None,
     api_key: ApiKey = None,
     extra_body: ExtraBody = None,
     save: Save = True,
+    out: Out = None,
     as_json: BenchJson = False,
 ) -> None:
     """One sequence at a time, as llama-bench measures it, but through the server: pp512, tg128, pp512 @ d4096.
@@ -57,6 +77,7 @@ def speed(
     from evener.cli.console import progress_bar, run_async
 
     options.refuse_key(api_key)
+    named = options.where([url] if url else [], base_url)
     sizes = api.Sizes(
         prompts=view.sizes(prompts, option="-p"),
         outputs=view.sizes(outputs, option="-n"),
@@ -69,9 +90,17 @@ def speed(
         extra=options.json_object(extra_body, option="--extra-body"),
     )
     if with_llama_bench and not yes:
-        view.agreed(api.require_ours(url).name, option="--with-llama-bench")
+        view.agreed(api.require_ours(named).name, option="--with-llama-bench")
     with progress_bar(quiet=as_json) as report:
         measured = run_async(
-            api.speed(url, sizes, llama_bench=with_llama_bench, api_key_env=api_key_env, save=save, report=report)
+            api.speed(
+                named,
+                sizes,
+                llama_bench=with_llama_bench,
+                api_key_env=api_key_env,
+                save=save,
+                report=report,
+                base=Path(out) if out else None,
+            )
         )
     view.show(measured, form="whole" if as_json else output)
