@@ -44,8 +44,8 @@ def test_a_slow_cable_binds_the_load(slow_rig):
     assert slow_rig.run("down").returncode == 0
     run = slow_rig.the_run()
     (ready,) = facts(run, "ready")
-    devices = json.loads((run / "run.json").read_text())["plan"]["candidates"][-1]["devices"]
-    (far,) = [d for d in devices if d["host"] == "beta"]
+    candidates = {c["name"]: c for c in json.loads((run / "run.json").read_text())["plan"]["candidates"]}
+    (far,) = [d for d in candidates["cluster"]["devices"] if d["host"] == "beta"]
     least_s = far["weights_bytes"] * 8 / 100e6
     assert least_s * 0.9 < ready["load_s"] < least_s * 3
     slow_rig.assert_nothing_left(within_s=2)
