@@ -15,7 +15,7 @@ from evener.bench.load import LIMITS, Load, optional_fields
 from evener.bench.probe import Server, probe
 from evener.codec import from_data, to_data
 from evener.edges import chat, run_folder, sandbox
-from evener.edges.run_folder import RunFolder
+from evener.edges.run_folder import RunData, RunFolder
 from evener.errors import CannotRun, ConfigurationError, HostError
 from evener.evals import arms, asking, planning, suites, tally
 from evener.evals.scoring import any as scoring
@@ -76,7 +76,7 @@ def suite(name: str) -> Suite:
 def plan(asked: EvalAsked, *, models: int, tokens_per_s: float | None = None) -> EvalPlan:
     """What these suites can prove about so many candidates, and what asking costs. Asks nobody."""
     return planning.plan(
-        _chosen(asked), models=models, epochs=asked.epochs, arms=asked.arms, k=asked.k, tokens_per_s=tokens_per_s
+        chosen(asked), models=models, epochs=asked.epochs, arms=asked.arms, k=asked.k, tokens_per_s=tokens_per_s
     )
 
 
@@ -94,13 +94,13 @@ async def evaluate(
     `asked.parallel` 0 is as many as the server has slots, and never more are used. When the caller is cancelled
     (Ctrl-C) or the server goes away, what was answered is scored, saved and returned with `result.partial`.
     """
-    chosen = _chosen(asked)
+    chosen_ = chosen(asked)
     target = measure.target(named, api_key_env=api_key_env)
     server = await _server(target, asked, report)
     asked = replace(
         asked,
         candidate=asked.candidate or target.name,
-        sha256=tuple(one.sha256 for one in chosen),
+        sha256=tuple(one.sha256 for one in chosen_),
         parallel=_parallel(asked.parallel, server),
     )
     conditions = measure.as_known(_conditions(server, asked), target)
@@ -108,7 +108,7 @@ async def evaluate(
     folder.fact(ASKED, to_data(asked) | {"target": named, "extra": extra or {}})
     work = _Work(
         asked=asked,
-        suites=chosen,
+        suites=chosen_,
         folder=folder,
         server=server,
         manner=_manner(asked, server, extra or {}),
@@ -123,18 +123,13 @@ async def resume(run: str, *, api_key_env: str | None = None, report: Report, ba
     Raises ConfigurationError when a suite has changed since, or the run is none of ours.
     """
     data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), run))
-    fact = next((fact.data for fact in data.facts if fact.kind == ASKED), None)
-    if fact is None:
-        raise ConfigurationError(f"{data.path.name} is no evaluation", hint="evener runs --what eval")
-    asked = from_data(EvalAsked, fact, source=str(data.path))
-    chosen = _chosen(asked)
-    if changed := [one.name for one, was in zip(chosen, asked.sha256, strict=True) if one.sha256 != was]:
-        raise ConfigurationError(f"{changed[0]}: its questions are others than this run was begun with")
+    fact, asked = _fact(data), asked_of(data)
+    chosen_ = chosen(asked)
     target = measure.target(fact.get("target"), api_key_env=api_key_env)
     server = await _server(target, asked, report)
     work = _Work(
         asked=replace(asked, parallel=min(asked.parallel, _parallel(0, server))),
-        suites=chosen,
+        suites=chosen_,
         folder=RunFolder.reopen(data),
         server=server,
         manner=_manner(asked, server, fact.get("extra") or {}),
@@ -145,13 +140,28 @@ async def resume(run: str, *, api_key_env: str | None = None, report: Report, ba
     return await _to_its_end(work, target, data.run.conditions)
 
 
-def _chosen(asked: EvalAsked) -> tuple[Suite, ...]:
+def asked_of(data: RunData) -> EvalAsked:
+    """What an evaluation was begun with. Raises ConfigurationError for a run of something else."""
+    return from_data(EvalAsked, _fact(data), source=str(data.path))
+
+
+def _fact(data: RunData) -> dict[str, Any]:
+    fact = next((fact.data for fact in data.facts if fact.kind == ASKED), None)
+    if fact is None:
+        raise ConfigurationError(f"{data.path.name} is no evaluation", hint="evener runs --what eval")
+    return fact
+
+
+def chosen(asked: EvalAsked) -> tuple[Suite, ...]:
+    """The questions that were asked for. Raises ConfigurationError when they are others than the run was begun with."""
     read = [
         suites.select(suite(name), quick=asked.quick, categories=asked.categories, most=asked.most)
         for name in asked.suites
     ]
     if "vote" in asked.arms:
         arms.require_votes([q for one in read for q in one.questions], temperature=asked.temperature)
+    if changed := [one.name for one, was in zip(read, asked.sha256, strict=False) if one.sha256 != was]:
+        raise ConfigurationError(f"{changed[0]}: its questions are others than this run was begun with")
     return tuple(read)
 
 

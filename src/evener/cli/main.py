@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from evener.cli import bench, demo, deploy, doctor, engine, evals, models, plan, report, rig, scan, verdict
+from evener.cli import bench, demo, deploy, doctor, engine, evals, judge, models, plan, report, rig, scan, verdict
 from evener.cli.console import err, show_error
 from evener.errors import EvenerError
 
@@ -31,6 +31,7 @@ app.command()(deploy.status)
 app.command()(deploy.logs)
 app.command()(deploy.down)
 app.command(name="eval")(evals.evaluate)
+app.command()(judge.judge)
 app.command()(verdict.verdict)
 app.command()(report.report)
 app.command()(report.runs)

@@ -1,0 +1,325 @@
+"""`evener judge`: a model labels answers of finished evaluations. Asks before anything leaves the house; asks once."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evener import state
+from evener.api import evals, measure
+from evener.bench.client import BaseUrl, base_url
+from evener.edges import chat, run_folder
+from evener.edges.run_folder import RunData, RunFolder
+from evener.edges.writing import writing
+from evener.errors import CannotRun, ConfigurationError, Interrupted
+from evener.evals import suites
+from evener.evals.judging import counting, families, talking, tasks
+from evener.evals.judging.talking import Api, Judge
+from evener.evals.judging.tasks import Task
+from evener.ports import Chat, ChatReply, Report
+from evener.records.answers import Answer, Judgement
+from evener.records.evaluation import EvalAsked
+from evener.records.events import Progress
+from evener.records.judging import JudgeResult, Passport
+from evener.records.questions import Question
+from evener.together import together
+
+ATTEMPTS = 3
+PAUSE_S = 2.0
+BELIEVED_FROM = 0.8  # of known labels; a judge below it is marked
+CHARACTERS_PER_TOKEN = 3.0  # for a rough count before anything is sent; Chinese has fewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAsked:
+    """Who judges, and how. `api_key_env` names a variable; the key is never kept. Prices are per million tokens."""
+
+    url: str
+    model: str
+    api: Api = "openai"
+    api_key_env: str | None = None
+    most_tokens: int = 1024
+    temperature: float = 0.0
+    parallel: int = 2
+    probes: int = 12
+    related: bool = False  # judge its own family all the same, and be marked for it
+    timeout_s: float = 300.0
+    price_in: float | None = None
+    price_out: float | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """What would be sent where. Token counts are rough; `cost` None without prices."""
+
+    host: str
+    requests: int
+    tokens: int
+    cost: float | None
+    at_home: bool  # the host is this machine or on a private network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    data: RunData
+    asked: EvalAsked
+    questions: dict[str, Question]
+    answers: tuple[Answer, ...]
+    model: str | None
+
+
+async def judge(
+    named: Sequence[str],
+    asked: JudgeAsked,
+    *,
+    agree: Callable[[Leaving], bool],
+    report: Report,
+    base: Path | None = None,
+) -> JudgeResult:
+    """Judge the answers of one run, or those of two against each other. Judgements are kept in the (first) run.
+
+    `agree` is asked once, before anything is sent. Raises ConfigurationError when there is nothing to judge, the judge
+    is of a candidate's own family, its key is missing, or `agree` says no.
+    """
+    runs = [_open(name, base) for name in named]
+    url = base_url(asked.url)
+    key = _key(asked)
+    marks = _relations(asked, runs)
+    judge_ = Judge(
+        provider=url.host,
+        model=asked.model,
+        api=asked.api,
+        parameters={"temperature": asked.temperature, "max_tokens": asked.most_tokens} | asked.extra,
+    )
+    todo = _todo(runs)
+    if not todo:
+        raise ConfigurationError(
+            "nothing here needs a judge: code scores all of it",
+            hint="translations, rubrics, or two runs to be compared: evener judge RUN RUN",
+        )
+    todo += tasks.retests(todo, most=asked.probes)
+    todo += tasks.probes(suites.shipped("restraint").questions, most=asked.probes)
+    leaving = _leaving(url, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
+    if leaving.requests and not agree(leaving):
+        raise ConfigurationError("nothing was sent", hint="--yes agrees beforehand")
+    session = _Session(judge=judge_, asked=asked, folder=RunFolder(runs[0].data.path), report=report, of=len(todo))
+    partial = await _all(session, url, key, todo)
+    return _result(session, runs, marks, partial)
+
+
+def _open(name: str, base: Path | None) -> _Run:
+    data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name))
+    asked = evals.asked_of(data)
+    latest = {answer.asked: answer for answer in run_folder.read_answers(data.path)}
+    stages = data.summary.stages if data.summary else ()
+    return _Run(
+        data=data,
+        asked=asked,
+        questions={q.id: q for one in evals.chosen(asked) for q in one.questions},
+        answers=tuple(answer for answer in latest.values() if answer.asked.arm == "single"),
+        model=next((s.evaluation.model for s in stages if s.evaluation), None),
+    )
+
+
+def _key(asked: JudgeAsked) -> str | None:
+    if asked.api_key_env is None:
+        return None
+    key = os.environ.get(asked.api_key_env, "").strip()
+    if not key:
+        raise ConfigurationError(f"${asked.api_key_env} is not set", hint=f"export {asked.api_key_env}=...")
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ConfigurationError(f"${asked.api_key_env} holds no key that fits into an HTTP header")
+    return key
+
+
+def _relations(asked: JudgeAsked, runs: Sequence[_Run]) -> list[str]:
+    """What must be said of judge and candidates. Raises ConfigurationError for relatives, unless they are wanted."""
+    marks = []
+    for run in runs:
+        for name in dict.fromkeys(name for name in (run.model, run.asked.candidate) if name):
+            related = families.is_related(asked.model, name)
+            if related and not asked.related:
+                raise ConfigurationError(
+                    f"{asked.model} would judge {name}, a relative", hint="another judge, or --related and be marked"
+                )
+            if related:
+                marks.append(f"judges its own family: {name}")
+    known = families.family(asked.model) is not None
+    return list(dict.fromkeys(marks)) + ([] if known else [f"nobody here knows the family of {asked.model}"])
+
+
+def _todo(runs: Sequence[_Run]) -> list[Task]:
+    first = runs[0]
+    if len(runs) == 1:
+        alone = [tasks.alone(first.questions[a.asked.question], a) for a in first.answers]
+        return [task for task in alone if task is not None]
+    theirs = {(a.asked.question, a.asked.epoch): a for a in runs[1].answers}
+    found: list[Task] = []
+    for answer in first.answers:
+        other = theirs.get((answer.asked.question, answer.asked.epoch))
+        question = first.questions[answer.asked.question]
+        if other is not None and question == runs[1].questions.get(question.id):
+            found += tasks.pair(question, answer, other) or ()
+    return found
+
+
+def _leaving(url: BaseUrl, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:
+    tokens = round(sum(len(task.text) for task in todo) / CHARACTERS_PER_TOKEN)
+    cost = None
+    if asked.price_in is not None and asked.price_out is not None:
+        cost = (tokens * asked.price_in + len(todo) * asked.most_tokens * asked.price_out) / 1e6
+    return Leaving(host=url.host, requests=len(todo), tokens=tokens, cost=cost, at_home=_is_at_home(url.host))
+
+
+def _is_at_home(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return address.is_loopback or address.is_private
+
+
+@dataclass(kw_only=True)
+class _Session:
+    """One sitting of a judge: what it has said, and what that took."""
+
+    judge: Judge
+    asked: JudgeAsked
+    folder: RunFolder
+    report: Report
+    of: int
+    judgements: list[Judgement] = field(default_factory=list)
+    requests: int = 0
+    from_cache: int = 0
+    refused: int = 0
+
+    def keep(self, judgement: Judgement) -> None:
+        self.folder.judgement(judgement)
+        self.judgements.append(judgement)
+        self.report(Progress(what="judging", done=len(self.judgements), of=self.of))
+
+
+async def _all(session: _Session, url: BaseUrl, key: str | None, todo: Sequence[Task]) -> str | None:
+    """Judge everything; why not all of it, where that is so."""
+    left = deque(todo)
+    async with chat.chat(str(url), headers=_headers(session.judge, key), path=talking.PATHS[session.judge.api]) as door:
+
+        async def one_after_the_other() -> None:
+            while left:
+                session.keep(await _judge(session, door, left.popleft()))
+
+        try:
+            await together(one_after_the_other() for _ in range(session.asked.parallel))
+        except asyncio.CancelledError:
+            measure.not_cancelled()
+            return measure.INTERRUPTED
+        except CannotRun as error:
+            if not session.judgements:
+                raise
+            return error.message
+    return None
+
+
+def _headers(judge: Judge, key: str | None) -> dict[str, str]:
+    if judge.api == "anthropic":
+        return {"anthropic-version": talking.ANTHROPIC_VERSION} | ({"x-api-key": key} if key else {})
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+async def _judge(session: _Session, door: Chat, task: Task) -> Judgement:
+    kept = None if task.probe == "retest" else _cached(session.judge, task)
+    if kept is not None:
+        session.from_cache += 1
+        return talking.judgement(session.judge, task, kept)
+    for attempt in range(ATTEMPTS):
+        reply = await door.ask(talking.request(session.judge, task), within_s=session.asked.timeout_s)
+        session.requests += 1
+        if reply.ending == "complete" and reply.status not in (429, 500, 502, 503, 529):
+            break
+        await asyncio.sleep(reply.retry_after_s or PAUSE_S * 2**attempt)
+    found = talking.judgement(session.judge, task, reply)
+    if found.outcome == "judge_error":
+        session.refused += 1
+        if session.refused == len(session.judgements) + 1 and session.refused > 2:
+            raise CannotRun(f"the judge answers nothing: {found.details.get('why', reply.detail)}")
+    elif task.probe != "retest":
+        _remember(session.judge, task, reply)
+    return found
+
+
+def _place(judge: Judge, task: Task) -> Path:
+    key = talking.cache_key(judge, task)
+    return state.state_folder() / "judgements" / key[:2] / f"{key}.json"
+
+
+def _cached(judge: Judge, task: Task) -> ChatReply | None:
+    if task.probe == "retest":
+        return None
+    try:
+        data = json.loads(_place(judge, task).read_text(encoding="utf-8"))
+        return ChatReply(ending="complete", status=200, seconds=data["seconds"], body=data["body"].encode())
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(judge: Judge, task: Task, reply: ChatReply) -> None:
+    place = _place(judge, task)
+    with writing(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = place.with_suffix(".part")
+        part.write_text(
+            json.dumps({"seconds": reply.seconds, "body": reply.body.decode(errors="replace")}), encoding="utf-8"
+        )
+        part.replace(place)
+
+
+def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: str | None) -> JudgeResult:
+    judgements = session.judgements
+    questions = {name: question for run in runs for name, question in run.questions.items()}
+    found = counting.passport(judgements)
+    identity = judgements[0].judge if judgements else None
+    if identity is None:
+        raise Interrupted("interrupted before the judge had answered")
+    return JudgeResult(
+        judge=identity,
+        asked=session.requests,
+        from_cache=session.from_cache,
+        unparseable=sum(one.outcome == "judge_unparseable" for one in judgements),
+        failed=sum(one.outcome == "judge_error" for one in judgements),
+        tokens=_sum([one.tokens for one in judgements]),
+        seconds=sum(one.seconds or 0.0 for one in judgements),
+        mqm=counting.mqm_results(questions, judgements),
+        rubric=counting.rubric_results(judgements),
+        pairs=counting.pair_results(judgements),
+        passport=found,
+        marks=(*marks, *_passport_marks(found)),
+        partial=partial,
+        notes=("no two judges are equivalent: compare candidates judged by the same one only",),
+    )
+
+
+def _passport_marks(found: Passport) -> list[str]:
+    return [
+        f"{what}: {one.hits} of {one.n}"
+        for what, one in (
+            ("known labels right", found.known),
+            ("same verdict when asked again", found.retest),
+            ("same winner in both orders", found.order),
+            ("a tie between an answer and itself", found.identical),
+            ("not taken in by length", found.length),
+        )
+        if one is not None and one.hits < BELIEVED_FROM * one.n
+    ]
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

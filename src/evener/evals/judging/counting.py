@@ -1,0 +1,154 @@
+"""Judgements to results: penalties, rubrics, pairs, and the judge's own passport. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from evener.evals.judging.talking import SEVERITY_DETAIL
+from evener.evals.judging.tasks import source_of
+from evener.evals.scoring.translation import mqm, penalty, units
+from evener.records.answers import Asked, Judgement
+from evener.records.judging import MqmResult, PairJudged, Passport, RubricResult, Share
+from evener.records.questions import Question
+from evener.stats.agreement import ac1, kappa
+from evener.stats.comparisons import mcnemar
+from evener.stats.intervals import wilson
+
+
+def share(hits: Iterable[bool]) -> Share | None:
+    """None for none."""
+    known = list(hits)
+    return Share(hits=sum(known), n=len(known), interval=wilson(sum(known), len(known))) if known else None
+
+
+def mqm_results(questions: Mapping[str, Question], judgements: Sequence[Judgement]) -> tuple[MqmResult, ...]:
+    """Per candidate and direction. A segment that was answered and judged several times has its mean penalty."""
+    grouped: dict[tuple[str, str], dict[str, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
+    for one in judgements:
+        if one.probe is None and one.outcome == "ok" and SEVERITY_DETAIL in one.details:
+            question = questions[one.asked.question]
+            grouped[one.asked.candidate, question.category][question.id].append(one)
+    return tuple(
+        found
+        for (candidate, direction), segments in grouped.items()
+        if (found := _mqm(candidate, direction, segments, questions)) is not None
+    )
+
+
+def _mqm(
+    candidate: str, direction: str, segments: Mapping[str, list[Judgement]], questions: Mapping[str, Question]
+) -> MqmResult | None:
+    means = [
+        sum(penalty([flaw["severity"] for flaw in one.details[SEVERITY_DETAIL]]) for one in judged) / len(judged)
+        for judged in segments.values()
+    ]
+    sizes = [units(source_of(questions[name])) for name in segments]
+    found = mqm(means, sizes, [questions[name].cluster for name in segments])
+    if found is None:
+        return None
+    every = [one for judged in segments.values() for one in judged]
+    return MqmResult(
+        candidate=candidate,
+        direction=direction,
+        per_1000=found.per_1000,
+        interval=found.interval,
+        segments=found.n,
+        documents=found.documents,
+        errors=dict(Counter(flaw["severity"] for one in every for flaw in one.details[SEVERITY_DETAIL])),
+        invented=sum(one.details.get("invented", 0) for one in every),
+    )
+
+
+def rubric_results(judgements: Sequence[Judgement]) -> tuple[RubricResult, ...]:
+    """Per candidate, the strict majority of its judges counting once per answer; a tie counts for nothing."""
+    votes: dict[Asked, list[str]] = defaultdict(list)
+    for one in judgements:
+        if one.probe is None and one.verdict in ("PASS", "FAIL"):
+            votes[one.asked].append(one.verdict)
+    passed: dict[str, list[bool]] = defaultdict(list)
+    for asked, said in votes.items():
+        winner = majority(said)
+        if winner is not None:
+            passed[asked.candidate].append(winner == "PASS")
+    return tuple(
+        RubricResult(candidate=name, passed=found)
+        for name, known in passed.items()
+        if (found := share(known)) is not None
+    )
+
+
+def majority(verdicts: Sequence[str]) -> str | None:
+    """What more than half of the judges say; None for a tie or no judge."""
+    if not verdicts:
+        return None
+    word, count = Counter(verdicts).most_common(1)[0]
+    return word if 2 * count > len(verdicts) else None
+
+
+def pair_results(judgements: Sequence[Judgement]) -> tuple[PairJudged, ...]:
+    """Per pair of candidates. Both orders must have a verdict, else the question does not count."""
+    orders: dict[tuple[Asked, Asked], dict[bool, str]] = defaultdict(dict)
+    for one in judgements:
+        if one.probe is None and one.other is not None and one.verdict is not None:
+            orders[one.asked, one.other][bool(one.details.get("swapped"))] = one.verdict
+    found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for (a, b), seen in orders.items():
+        if len(seen) == 2:
+            found[a.candidate, b.candidate].append((seen[False], _unswapped(seen[True])))
+    return tuple(_pair(first, second, verdicts) for (first, second), verdicts in found.items())
+
+
+def _pair(first: str, second: str, verdicts: Sequence[tuple[str, str]]) -> PairJudged:
+    a = sum(pair == ("A", "A") for pair in verdicts)
+    b = sum(pair == ("B", "B") for pair in verdicts)
+    return PairJudged(
+        first=first,
+        second=second,
+        first_wins=a,
+        second_wins=b,
+        ties=len(verdicts) - a - b,
+        order_changed=sum(set(pair) == {"A", "B"} for pair in verdicts),
+        p=mcnemar(a, b) if verdicts else None,
+    )
+
+
+def _unswapped(verdict: str) -> str:
+    return {"A": "B", "B": "A"}.get(verdict, verdict)
+
+
+def passport(judgements: Sequence[Judgement], *, people: Sequence[tuple[str, str]] = ()) -> Passport:
+    """`people` holds (the judge's verdict, the people's) of answers that both labelled."""
+    probes: dict[str, list[Judgement]] = defaultdict(list)
+    for one in judgements:
+        if one.probe is not None:
+            probes[one.probe].append(one)
+    known = probes["known"]
+    return Passport(
+        known=share(one.verdict == one.details.get("truth") for one in known),
+        known_right=share(one.verdict == "CORRECT" for one in known if one.details.get("truth") == "CORRECT"),
+        known_wrong=share(one.verdict == "INCORRECT" for one in known if one.details.get("truth") == "INCORRECT"),
+        retest=_retest(judgements, probes["retest"]),
+        order=_order(judgements),
+        identical=share(one.verdict == "TIE" for one in probes["identical"]),
+        length=share(one.verdict in ("TIE", one.details.get("truth")) for one in probes["length"]),
+        people=share(a == b for a, b in people),
+        kappa=kappa(people) if people else None,
+        ac1=ac1(people) if people else None,
+    )
+
+
+def _retest(judgements: Sequence[Judgement], again: Sequence[Judgement]) -> Share | None:
+    first = {_key(one): one.verdict for one in judgements if one.probe is None}
+    return share(first[_key(one)] == one.verdict for one in again if _key(one) in first)
+
+
+def _order(judgements: Sequence[Judgement]) -> Share | None:
+    pairs = pair_results(judgements)
+    n = sum(p.first_wins + p.second_wins + p.ties for p in pairs)
+    kept = n - sum(p.order_changed for p in pairs)
+    return Share(hits=kept, n=n, interval=wilson(kept, n)) if n else None
+
+
+def _key(one: Judgement) -> tuple[Asked, Asked | None, bool, object]:
+    return one.asked, one.other, bool(one.details.get("swapped")), one.details.get("template")

@@ -1,0 +1,89 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from evener.evals.judging.counting import majority, mqm_results, pair_results, passport, rubric_results
+from evener.records.answers import Asked, JudgeIdentity, Judgement
+from tests.evals.answered import question
+
+JUDGE = JudgeIdentity(provider="h", model="j", prompt_sha256="0")
+
+
+def judged(q, candidate, verdict, *, other=None, probe=None, **details):
+    return Judgement(
+        judge=JUDGE,
+        asked=Asked(question=q, candidate=candidate),
+        other=None if other is None else Asked(question=q, candidate=other),
+        verdict=verdict,
+        outcome="judge_unparseable" if verdict is None else "ok",
+        raw="",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        probe=probe,
+        details=details,
+    )
+
+
+def both(q, first, second):
+    """A pair in both orders, as the judge said it each time."""
+    return [judged(q, "a", first, other="b"), judged(q, "a", second, other="b", swapped=True)]
+
+
+def test_a_winner_must_win_in_both_orders():
+    said = [*both("1", "A", "B"), *both("2", "A", "A"), *both("3", "B", "A"), *both("4", "TIE", "TIE")]
+    (found,) = pair_results(said)
+    assert (found.first_wins, found.second_wins, found.ties, found.order_changed) == (1, 1, 2, 1)
+
+
+def test_a_pair_with_one_order_unread_does_not_count():
+    (found,) = pair_results([*both("1", "A", "B"), *both("2", "A", None)])
+    assert (found.first_wins, found.ties) == (1, 0)
+
+
+def test_six_wins_to_nothing_are_significant():
+    (found,) = pair_results([one for q in "123456" for one in both(q, "A", "B")])
+    assert found.p == pytest.approx(2 / 64)
+
+
+def test_penalties_per_thousand_units_by_document():
+    questions = {
+        "1": question("translation", id="1", cluster="d1", category="zh-en", prompt="译：\n\n一二三四五六七八九十"),
+        "2": question("translation", id="2", cluster="d2", category="zh-en", prompt="译：\n\n一二三四五六七八九十"),
+    }
+    flaws = [{"severity": "major", "category": "x", "span": "y"}, {"severity": "minor", "category": "x", "span": "z"}]
+    said = [judged("1", "a", "2", flaws=flaws, invented=1), judged("2", "a", "0", flaws=[], invented=0)]
+    (found,) = mqm_results(questions, said)
+    # 5 + 1 over 20 characters
+    assert found.per_1000 == 300
+    assert (found.segments, found.documents, found.errors, found.invented) == (2, 2, {"major": 1, "minor": 1}, 1)
+
+
+def test_what_could_not_be_read_is_no_praise():
+    assert mqm_results({"1": question("translation", id="1")}, [judged("1", "a", None)]) == ()
+
+
+def test_several_judges_decide_by_strict_majority():
+    assert majority(["PASS", "PASS", "FAIL"]) == "PASS"
+    assert majority(["PASS", "FAIL"]) is None
+    assert majority([]) is None
+    said = [judged("1", "a", "PASS"), judged("1", "a", "FAIL"), judged("2", "a", "FAIL")]
+    (found,) = rubric_results(said)
+    assert (found.passed.hits, found.passed.n) == (0, 1)
+
+
+def test_passport_tells_right_labels_from_wrong_ones_and_tricks():
+    said = [
+        judged("1", "probe", "CORRECT", probe="known", truth="CORRECT"),
+        judged("1", "probe", "CORRECT", probe="known", truth="INCORRECT"),
+        judged("1", "probe", "A", probe="identical", truth="TIE"),
+        judged("1", "probe", "B", probe="length", truth="A"),
+        judged("2", "probe", "TIE", probe="length", truth="A"),
+        judged("3", "a", "PASS"),
+        judged("3", "a", "FAIL", probe="retest"),
+    ]
+    found = passport(said, people=[("PASS", "PASS"), ("PASS", "FAIL")])
+    assert (found.known.hits, found.known.n) == (1, 2)
+    assert (found.known_right.hits, found.known_wrong.hits) == (1, 0)
+    assert (found.identical.hits, found.length.hits, found.length.n) == (0, 1, 2)
+    assert (found.retest.hits, found.retest.n) == (0, 1)
+    assert found.order is None
+    assert found.people.hits == 1
