@@ -34,7 +34,7 @@ async def test_a_client_beside_an_idle_server_adds_little_and_the_truth_is_the_s
     async with fake_engine(FakeEngine(ttft_s=TTFT_MS / 1e3, itl_s=ITL_MS / 1e3)) as engine:
         check = await check_client(engine.url, 2, machine=MACHINE, report=progress.append)
     assert (check.users, check.requests, check.machine) == (2, 8, MACHINE)
-    assert 0 < check.added_ttft_ms < 25  # of 50: both share this test's loop
+    assert 0 < check.added_ttft_ms < 45  # the server's own 50 ms are not in it; both share this test's loop
     assert {p.what for p in progress} == {"what this client adds at 2 users"}
 
 

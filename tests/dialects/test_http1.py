@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evener.dialects.http1 import LONGEST_BODY_BYTES, LONGEST_HEAD_BYTES, ResponseReader
@@ -125,6 +125,7 @@ def test_an_answer_without_a_body_is_complete_with_its_head() -> None:
         assert read(b"HTTP/1.1 %d X\r\n\r\n" % status).complete
 
 
+@settings(deadline=None)
 @given(cuts=st.lists(st.integers(0, len(CHUNKED)), max_size=12))
 def test_no_cut_changes_an_answer(cuts: list[int]) -> None:
     places = sorted({0, len(CHUNKED), *cuts})
@@ -132,6 +133,7 @@ def test_no_cut_changes_an_answer(cuts: list[int]) -> None:
     assert (reader.complete, reader.keep_alive, body(reader)) == (True, True, BODY)
 
 
+@settings(deadline=None)
 @given(raw=st.binary(max_size=300), start=st.sampled_from([b"", b"HTTP/1.1 ", CHUNKED[:30], CHUNKED[:112]]))
 def test_no_bytes_at_all_make_the_reader_raise(raw: bytes, start: bytes) -> None:
     read(start, raw).end()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evener.dialects.http1 import Ending, Exchange, ResponseReader
@@ -428,6 +428,7 @@ def test_a_connection_that_ends_at_any_byte_is_classified_and_never_a_success_be
     assert got == whole.get("error_class")
 
 
+@settings(deadline=None)
 @given(
     name=st.sampled_from([name for name, case in CASES.items() if case["status"] == 200]),
     how=st.sampled_from(["chunked", "length", "close"]),
@@ -451,6 +452,7 @@ KEYS = (
 )
 
 
+@settings(deadline=None)
 @given(
     data=st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evener.dialects.sse import Event, SseParser
@@ -140,6 +140,7 @@ def test_a_captured_stream_cut_in_two_at_any_byte_is_the_same_stream(path: Path)
 LINES = b"data: a|data|:|event: x||\xef\xbb\xbfdata: b|data:\xe2\x82|id: 1|error: e|{}|data:  b:c".split(b"|")
 
 
+@settings(deadline=None)
 @given(
     lines=st.lists(st.sampled_from(LINES), max_size=12),
     ends=st.lists(st.sampled_from([b"\n", b"\r", b"\r\n"]), min_size=12, max_size=12),
