@@ -50,7 +50,8 @@ def document(measured: Measured) -> dict[str, object]:
 def _show(measured: Measured) -> None:
     result = measured.result
     out.print(f"[bold]{escape(result.model or 'unnamed model')}[/] at {escape(result.url)}", soft_wrap=True)
-    out.print(levels_table(result.levels, invalid=None if result.validity == "valid" else result.validity))
+    if result.levels:
+        out.print(levels_table(result.levels, invalid=None if result.validity == "valid" else result.validity))
     for line in remarks(measured):
         out.print(escape(line), soft_wrap=True)
     if (level := serving_block.shown_level(result)) is not None:
@@ -95,7 +96,7 @@ def remarks(measured: Measured) -> list[str]:
         lines.append(f"the pool of context ran full from {result.kv_exhausted_from} users on")
     lines += [measured.drift.sentence] if measured.drift else []
     lines += _energy(measured)
-    lines.append(_company(result))
+    lines += [_company(result)] if result.levels else []
     lines.append(_client(result))
     if result.partial:
         lines.append(f"partial: {result.partial}")
