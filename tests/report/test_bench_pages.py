@@ -172,6 +172,7 @@ def test_what_cards_did_stands_under_the_speed(pages: dict[str, str]) -> None:
         assert told in text
     words = Page(text).words
     assert DRIFT.sentence in " ".join(words)
+    assert f"sustained load: {DRIFT.sentence.removesuffix('.')}" in story_of("users").findings
     assert any("3990 J per 1000 tokens" in word and "alpha / RTX 5060 Ti" in word for word in words)
     assert TELEMETRY.hosts[0].unknown[0] in " ".join(words)
 

@@ -72,6 +72,7 @@ def _findings(run: Run, layouts: Sequence[Layout], against: Sequence[Comparison]
     if len(against) > 1:
         found += [f"{label[c.other]} against {label[c.base]}: {_with_bounds(c)}" for c in against]
     found += [sentence for x in layouts if (sentence := _together(x, alone=len(layouts) == 1 and not x.kind))]
+    found += [_sustained(x, alone=len(layouts) == 1) for x in layouts if x.drift and not x.invalid]
     found += [sentence for x in layouts if (sentence := _memory(x))]
     return tuple(found)
 
@@ -92,6 +93,12 @@ def _together(layout: Layout, *, alone: bool) -> str | None:
     users = count(most.users, "person", "people") if most.people is not None else count(most.users, "user")
     who = f"{users} together get" if alone else f"{layout.label} gives {users} together"
     return f"{who} {number(most.total_tokens_per_s)} tok/s, each {number(each.p50)} ({company_})"
+
+
+def _sustained(layout: Layout, *, alone: bool) -> str:
+    """Whether the speed held."""
+    sentence = layout.drift.sentence.removesuffix(".") if layout.drift else ""
+    return f"sustained load: {sentence}" if alone else f"{layout.label}, sustained load: {sentence}"
 
 
 def _memory(layout: Layout) -> str | None:

@@ -12,9 +12,7 @@ _MOST_NOTES = 6
 
 
 def watched_lines(layout: Layout) -> Iterator[str]:
-    """The sustained load's verdict, then a line per card and busy cable, energy, and what nobody could tell."""
-    if layout.drift:
-        yield layout.drift.sentence
+    """A line per card and cable of the rig, what nobody could tell, energy, and notes."""
     if layout.telemetry is None:
         return
     for host in layout.telemetry.hosts:
