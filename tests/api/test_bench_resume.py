@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evener.api.bench_resume import standing
+import pytest
+
+from evener.api.bench_resume import folder_of, standing
 from evener.edges.run_folder import RunData
 from evener.records.conditions import Conditions
 from evener.records.load import FailureClass, Request
@@ -37,3 +39,12 @@ def test_a_level_that_was_only_cut_short_is_left_to_its_count() -> None:
 def test_failures_of_a_run_that_came_to_its_end_are_its_answer() -> None:
     run = data(request(1), request(2, "kv_exhausted"), partial=None)
     assert standing(run) == run.requests
+
+
+def test_the_last_run_is_the_last_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENER_RUNS", str(tmp_path))
+    for name in ("20261201T120000Z-users-00a1", "20261201T120500Z-up-00b2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+    assert folder_of("last").name == "20261201T120000Z-users-00a1"
+    assert folder_of("00b2").name == "20261201T120500Z-up-00b2"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from evener import state
@@ -14,14 +15,14 @@ from evener.bench.pair import apart
 from evener.bench.probe import Server
 from evener.bench.users import is_mixed_whole, is_whole
 from evener.codec import from_data, to_data
-from evener.edges.run_folder import RunData, RunFolder, find_run, open_run
+from evener.edges.run_folder import RunData, RunFolder, find_run, list_runs, open_run
 from evener.errors import ConfigurationError
 from evener.ports import Report
 from evener.records.conditions import Conditions
 from evener.records.load import Queue, Request, UsersResult
 from evener.report.rows import label as layout_label
 
-LOAD_FACT = "load"
+WHAT, LOAD_FACT = "users", "load"
 # Both parts of a run see these, from outside or from the run of the deployment.
 MUST_BE_THE_SAME = (
     "model_sha256", "quantisation", "context", "kv_type_k", "kv_type_v", "engine_builds", "device_order",
@@ -67,7 +68,7 @@ async def next_part(
     report: Report,
 ) -> Part:
     """Go on with the run called `run`. Raises ConfigurationError when there is nothing to go on with."""
-    data = open_run(find_run(state.runs_folder(), run))
+    data = open_run(folder_of(run))
     wanted = _load_fact(data)
     load = from_data(Load, wanted["load"], source=f"{data.path}: its load")
     earlier = standing(data)
@@ -95,9 +96,15 @@ async def next_part(
     )
 
 
+def folder_of(run: str) -> Path:
+    """As `report` finds runs, but that "last" is the last one that could go on: deployments have runs, too."""
+    ours = [path for path in list_runs(state.runs_folder()) if f"-{WHAT}-" in path.name]
+    return ours[-1] if run == "last" and ours else find_run(state.runs_folder(), run)
+
+
 def _load_fact(data: RunData) -> dict[str, Any]:
     found = next((fact.data for fact in data.facts if fact.kind == LOAD_FACT), None)
-    if data.run.what != "users" or found is None or not {"load", "target", "server"} <= found.keys():
+    if data.run.what != WHAT or found is None or not {"load", "target", "server"} <= found.keys():
         raise ConfigurationError(
             f"{data.path.name} cannot be gone on with: it is no run of bench users that says its load",
             hint="evener runs lists them",

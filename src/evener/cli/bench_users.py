@@ -39,7 +39,7 @@ def users(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[URL]", help="A base URL, or a deployment. Default: the running deployment."),
+        typer.Argument(metavar="URL", help="A base URL, or a deployment. Default: the running deployment."),
     ] = None,
     concurrency: Annotated[
         str | None,
@@ -120,7 +120,10 @@ def users(
         typer.Option("--no-self-test", rich_help_panel=RUN, help="Do not measure what this client itself adds."),
     ] = False,
     resume: Annotated[
-        str | None, typer.Option(metavar="RUN", rich_help_panel=RUN, help="Go on with a partial run; `last` is one.")
+        str | None,
+        typer.Option(
+            metavar="RUN", rich_help_panel=RUN, help="Go on with a partial run; `last`: the last one of bench users."
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", rich_help_panel=RUN, help="With --resume: although the server has changed.")
