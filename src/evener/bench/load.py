@@ -63,9 +63,9 @@ class Load:
     and `think_s` have passed, or by the clock, `rate_per_s` requests a second.
 
     `prompts` is the number of measured requests per level, at least one per user; None for three per user and at least
-    six. `prompt_tokens`
-    are each request's own, `shared_prefix_tokens` come before them and are the same for all. `extra` is laid over every
-    request's body. `seed` makes prompts, thinking and arrivals; the same seed makes the same ones.
+    six. `prompt_tokens` are each request's own, `shared_prefix_tokens` come before them and are the same for all.
+    `extra` is laid over every request's body. `seed` makes prompts, thinking and arrivals; the same seed makes the
+    same ones.
     """
 
     users: tuple[int, ...] = DEFAULT_USERS
