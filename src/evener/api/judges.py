@@ -19,7 +19,7 @@ from evener.edges import chat, run_folder
 from evener.edges.run_folder import RunData, RunFolder
 from evener.edges.writing import writing
 from evener.errors import CannotRun, ConfigurationError, Interrupted
-from evener.evals import suites
+from evener.evals import review, suites
 from evener.evals.judging import counting, families, talking, tasks
 from evener.evals.judging.talking import Api, Judge
 from evener.evals.judging.tasks import Task
@@ -284,7 +284,8 @@ def _remember(judge: Judge, task: Task, reply: ChatReply) -> None:
 def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: str | None) -> JudgeResult:
     judgements = session.judgements
     questions = {name: question for run in runs for name, question in run.questions.items()}
-    found = counting.passport(judgements)
+    people = review.with_people(judgements, run_folder.read_reviews(runs[0].data.path))
+    found = counting.passport(judgements, people=people)
     identity = judgements[0].judge if judgements else None
     if identity is None:
         raise Interrupted("interrupted before the judge had answered")

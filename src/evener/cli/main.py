@@ -6,7 +6,22 @@ import sys
 
 import typer
 
-from evener.cli import bench, demo, deploy, doctor, engine, evals, judge, models, plan, report, rig, scan, verdict
+from evener.cli import (
+    bench,
+    demo,
+    deploy,
+    doctor,
+    engine,
+    evals,
+    judge,
+    models,
+    plan,
+    report,
+    review,
+    rig,
+    scan,
+    verdict,
+)
 from evener.cli.console import err, show_error
 from evener.errors import EvenerError
 
@@ -32,6 +47,7 @@ app.command()(deploy.logs)
 app.command()(deploy.down)
 app.command(name="eval")(evals.evaluate)
 app.command()(judge.judge)
+app.command()(review.review)
 app.command()(verdict.verdict)
 app.command()(report.report)
 app.command()(report.runs)

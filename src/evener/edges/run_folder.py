@@ -7,6 +7,7 @@ runs/<utc>-<what>-<id>/
     telemetry.jsonl one sample of a host per line
     answers.jsonl   one reply to a question per line, synced one by one
     judgements.jsonl one reply of a judge per line, synced one by one
+    reviews.jsonl   one label of a person per line, synced one by one
     logs/<host>/    what the engine said
     summary.json    written last; its presence means the run is complete
 """
@@ -27,7 +28,7 @@ from typing import Any, TypeVar
 
 from evener.codec import from_json, to_data
 from evener.errors import HostError, NameUnknown, RunUnreadable
-from evener.records.answers import Answer, Judgement
+from evener.records.answers import Answer, Judgement, Review
 from evener.records.events import Fact
 from evener.records.load import Request
 from evener.records.run import SCHEMA, Run, Summary
@@ -114,6 +115,10 @@ class RunFolder:
         """Append a judge's reply; when this returns, it is on the disk."""
         _append(self.path / "judgements.jsonl", [judgement], sync=True)
 
+    def review(self, review: Review) -> None:
+        """Append what a person said; when this returns, it is on the disk."""
+        _append(self.path / "reviews.jsonl", [review], sync=True)
+
     def log_path(self, host: str, name: str) -> Path:
         """Where a log of that host belongs; its folder exists when this returns."""
         path = self.path / "logs" / _file_name(host) / _file_name(name)
@@ -160,6 +165,11 @@ def read_answers(path: Path) -> tuple[Answer, ...]:
 def read_judgements(path: Path) -> tuple[Judgement, ...]:
     """All replies of judges to a run's answers. Raises RunUnreadable."""
     return tuple(_read_lines(Judgement, path / "judgements.jsonl"))
+
+
+def read_reviews(path: Path) -> tuple[Review, ...]:
+    """All labels that people gave, in the order in which they came. Raises RunUnreadable."""
+    return tuple(_read_lines(Review, path / "reviews.jsonl"))
 
 
 def list_runs(base: Path) -> list[Path]:

@@ -99,3 +99,22 @@ class Judgement:
     details: dict[str, Any] = field(default_factory=dict)
     tokens: int | None = None
     seconds: float | None = None
+
+
+Pool = Literal["random", "decisive"]
+Label = Literal["right", "wrong", "first", "second", "tie", "unsure"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What a person said of one answer, or of two. A later line about the same thing by the same person replaces it;
+    `label` None takes it back. Only labels of the random pool may correct a judge: the other is chosen by its verdicts.
+    """
+
+    reviewer: str
+    asked: Asked
+    other: Asked | None
+    label: Label | None
+    pool: Pool
+    at: datetime
+    reason: str | None = None

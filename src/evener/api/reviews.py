@@ -1,0 +1,128 @@
+"""`evener review`: one person's sitting over the answers of a run, or over the pairs of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evener import state
+from evener.api import evals
+from evener.edges import run_folder
+from evener.edges.run_folder import RunFolder
+from evener.errors import ConfigurationError
+from evener.evals import review
+from evener.evals.review import Item
+from evener.records.answers import Answer, Asked, Label, Pool, Review
+from evener.stats.agreement import Agreement
+
+
+@dataclass(kw_only=True)
+class Sitting:
+    """What is still to be looked at, and what has been said. Every label is on the disk when `say` returns."""
+
+    reviewer: str
+    pool: Pool
+    folder: RunFolder
+    queue: list[Item]
+    reviews: list[Review]
+    machine: dict[object, Label]
+    mine: list[Item] = field(default_factory=list)  # labelled in this sitting, last one last
+
+    @property
+    def left(self) -> list[Item]:
+        return review.left(self.queue, self.reviews, self.reviewer)
+
+    @property
+    def next(self) -> Item | None:
+        """The first thing that this person has not labelled."""
+        return next(iter(self.left), None)
+
+    def say(self, item: Item, label: Label, reason: str | None = None) -> None:
+        self._keep(item, label, reason)
+        self.mine.append(item)
+
+    def undo(self) -> Item | None:
+        """Take the last label of this sitting back; its item is next again. None when there is none."""
+        if not self.mine:
+            return None
+        item = self.mine.pop()
+        self._keep(item, None, None)
+        return item
+
+    def agreement(self) -> Agreement:
+        """Of this person with code or judge, so far."""
+        return review.with_machine(self.reviews, self.machine, reviewer=self.reviewer)
+
+    def others(self) -> dict[str, Agreement]:
+        """Of this person with each other one."""
+        names = dict.fromkeys(one.reviewer for one in self.reviews if one.reviewer != self.reviewer)
+        return {name: review.between(self.reviews, self.reviewer, name) for name in names}
+
+    def _keep(self, item: Item, label: Label | None, reason: str | None) -> None:
+        asked, other = item.key
+        one = Review(
+            reviewer=self.reviewer,
+            asked=asked,
+            other=other,
+            label=label,
+            pool=self.pool,
+            at=datetime.now(UTC),
+            reason=reason or None,
+        )
+        self.folder.review(one)
+        self.reviews.append(one)
+
+
+def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = None) -> Sitting:
+    """Open a sitting over one run, or over the pairs of two; labels are kept in the (first) run.
+
+    Raises ConfigurationError when nothing in it can be looked at.
+    """
+    runs = [run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name)) for name in named]
+    questions = {q.id: q for run in runs for one in evals.chosen(evals.asked_of(run)) for q in one.questions}
+    answers = [_latest(run.path) for run in runs]
+    scores = _scores(runs[0], answers[0])
+    judgements = run_folder.read_judgements(runs[0].path)
+    machine = review.machine_labels(judgements, scores)
+    queue = review.items(
+        questions,
+        answers[0],
+        answers[1] if len(answers) > 1 else (),
+        pool=pool,
+        weight={asked: float(label in ("wrong", "first", "second")) for asked, label in _by_asked(machine).items()},
+        seed=runs[0].run.id,
+    )
+    if not queue:
+        raise ConfigurationError("nothing here can be reviewed: no answer is evidence, or the runs share no question")
+    return Sitting(
+        reviewer=reviewer,
+        pool=pool,
+        folder=RunFolder(runs[0].path),
+        queue=queue,
+        reviews=list(run_folder.read_reviews(runs[0].path)),
+        machine=machine,
+    )
+
+
+def _latest(path: Path) -> list[Answer]:
+    return [a for a in {a.asked: a for a in run_folder.read_answers(path)}.values() if a.asked.arm == "single"]
+
+
+def _scores(run: run_folder.RunData, answers: Sequence[Answer]) -> dict[Asked, float | None]:
+    """What code said of each question, where every epoch of it was scored alike."""
+    stages = run.summary.stages if run.summary else ()
+    means = {
+        name: value
+        for stage in stages
+        if stage.evaluation is not None
+        for result in stage.evaluation.results
+        if result.arm == "single"
+        for name, value in result.scores.items()
+    }
+    return {answer.asked: means.get(answer.asked.question) for answer in answers}
+
+
+def _by_asked(machine: dict[object, Label]) -> dict[Asked, Label]:
+    return {key[0]: label for key, label in machine.items() if isinstance(key, tuple)}

@@ -1,0 +1,120 @@
+"""`evener review`: one answer after the other, by keyboard, until there is none left or the reviewer stops."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.markup import escape
+from rich.panel import Panel
+from rich.text import Text
+
+from evener.cli.console import err, out
+from evener.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evener.api.reviews import Sitting
+    from evener.evals.review import Item
+
+KEYS_ALONE = "[b]r[/] right  [b]w[/] wrong  [b]u[/] unsure  [b]e[/] reason, then a label  [b]z[/] undo  [b]q[/] stop"
+KEYS_PAIR = "[b]1[/] first  [b]2[/] second  [b]t[/] tie  [b]u[/] unsure  [b]e[/] reason  [b]z[/] undo  [b]q[/] stop"
+
+
+def review(
+    run: Annotated[list[str], typer.Argument(help="One run of evener eval; or two, whose answers are shown in pairs.")],
+    by: Annotated[str | None, typer.Option("--as", help="Who reviews. Default: the name of this account.")] = None,
+    pool: Annotated[
+        Literal["random", "decisive"],
+        typer.Option(
+            help="random speaks for all answers and may correct a judge; decisive begins where most hangs on it."
+        ),
+    ] = "random",
+) -> None:
+    """Look at answers without knowing whose they are, and say what they are worth.
+
+    Every label is kept at once, with your name and your reason; stop when you like and come back later.
+    """
+    from evener.api import reviews
+
+    if len(run) > 2:
+        raise ConfigurationError(f"{len(run)} runs were named: one is reviewed, or two in pairs")
+    sitting = reviews.sit(run, reviewer=by or getpass.getuser(), pool=pool)
+    while (item := sitting.next) is not None:
+        _show(sitting, item)
+        if not _answered(sitting, item):
+            break
+    _farewell(sitting)
+
+
+def _show(sitting: Sitting, item: Item) -> None:
+    done = len(sitting.queue) - len(sitting.left)
+    out.print(f"\n[dim]{done + 1} of {len(sitting.queue)}, {sitting.pool} pool{_agreed(sitting)}[/]")
+    if item.question.context:
+        out.print(Panel(Text(item.question.context), title="context", title_align="left"))
+    out.print(Panel(Text(item.question.prompt), title="question", title_align="left"))
+    if item.question.references and item.other is None:
+        out.print(Panel(Text("\n".join(item.question.references)), title="reference", title_align="left", style="dim"))
+    for number, text in enumerate(item.shown, start=1):
+        title = "answer" if item.other is None else f"answer {number}"
+        out.print(Panel(Text(text or "(empty)"), title=title, title_align="left", border_style="cyan"))
+    out.print(KEYS_ALONE if item.other is None else KEYS_PAIR)
+
+
+def _answered(sitting: Sitting, item: Item) -> bool:
+    """Take keys until the item has a label or is left; whether to go on."""
+    reason: str | None = None
+    while True:
+        key = _key()
+        if key in ("q", "\x1b", "\x04", ""):
+            return False
+        if key == "z":
+            if sitting.undo() is None:
+                err.print("nothing of this sitting to take back")
+                continue
+            return True
+        if key == "e":
+            reason = typer.prompt("reason", err=True)
+            continue
+        label = item.label(key)
+        if label is not None:
+            sitting.say(item, label, reason)
+            return True
+
+
+def _key() -> str:
+    """One key from a terminal, else one character of standard input; "" at its end."""
+    import sys
+
+    if sys.stdin.isatty():
+        import click
+
+        return click.getchar().lower()
+    return sys.stdin.read(1).lower()
+
+
+def _agreed(sitting: Sitting) -> str:
+    """How far the reviewer and the machine agree so far, once there is something to agree on."""
+    found = sitting.agreement()
+    if not found.n:
+        return ""
+    kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
+    return f"; with code or judge: {found.raw:.0%} of {found.n}, kappa {kappa}"
+
+
+def _farewell(sitting: Sitting) -> None:
+    found, left = sitting.agreement(), len(sitting.left)
+    out.print(
+        f"\n{len(sitting.mine)} labelled by {escape(sitting.reviewer)} now, {left} left in the {sitting.pool} pool"
+    )
+    if found.n:
+        interval = (
+            "" if found.kappa_interval is None else f" ({found.kappa_interval[0]:.2f} to {found.kappa_interval[1]:.2f})"
+        )
+        kappa = "-" if found.kappa is None else f"{found.kappa:.2f}{interval}"
+        ac1 = "-" if found.ac1 is None else f"{found.ac1:.2f}"
+        out.print(f"with code or judge: {found.raw:.0%} of {found.n} alike, kappa {kappa}, AC1 {ac1}")
+    for name, one in sitting.others().items():
+        if one.n:
+            kappa = "-" if one.kappa is None else f"{one.kappa:.2f}"
+            out.print(f"with {escape(name)}: {one.raw:.0%} of {one.n} alike, kappa {kappa}")

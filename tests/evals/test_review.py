@@ -1,0 +1,102 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from evener.evals.review import between, items, left, machine_labels, standing_labels, with_machine, with_people
+from evener.records.answers import Asked, JudgeIdentity, Judgement, Review
+from tests.evals.answered import answer, question
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+QUESTIONS = {f"q{i}": question(id=f"q{i}", cluster=f"q{i}") for i in range(20)}
+
+
+def asked(i, candidate="a"):
+    return Asked(question=f"q{i}", candidate=candidate)
+
+
+def answers(candidate="a", n=20):
+    return [answer(f"{candidate} says {i}", asked=asked(i, candidate)) for i in range(n)]
+
+
+def said(i, label, *, who="ann", pool="random", other=None):
+    return Review(reviewer=who, asked=asked(i), other=other, label=label, pool=pool, at=NOW)
+
+
+def judged(i, verdict, *, other=None, **details):
+    return Judgement(
+        judge=JudgeIdentity(provider="h", model="j", prompt_sha256="0"),
+        asked=asked(i),
+        other=other,
+        verdict=verdict,
+        outcome="ok",
+        raw="",
+        at=NOW,
+        details=details,
+    )
+
+
+def test_order_is_shuffled_and_the_same_when_somebody_comes_back():
+    one = [i.question.id for i in items(QUESTIONS, answers(), pool="random", seed="run")]
+    assert one == [i.question.id for i in items(QUESTIONS, answers(), pool="random", seed="run")]
+    assert one != sorted(one)
+    assert one != [i.question.id for i in items(QUESTIONS, answers(), pool="random", seed="another run")]
+
+
+def test_of_a_pair_either_may_stand_first_and_the_label_is_of_the_record():
+    pairs = items(QUESTIONS, answers(), answers("b"), pool="random", seed="run")
+    assert {pair.swapped for pair in pairs} == {True, False}
+    for pair in pairs:
+        first = "first" if pair.shown[0].startswith("a says") else "second"
+        assert pair.label("1") == first
+        assert pair.label("t") == "tie"
+        assert pair.label("x") is None
+
+
+def test_what_decides_most_comes_first_in_its_pool():
+    order = items(QUESTIONS, answers(), pool="decisive", weight={asked(7): 2.0, asked(3): 1.0}, seed="run")
+    assert [i.question.id for i in order[:2]] == ["q7", "q3"]
+
+
+def test_answers_that_are_no_evidence_are_not_shown():
+    cut = [answer("half", outcome="truncated", asked=asked(0)), *answers(n=2)[1:]]
+    assert [i.question.id for i in items(QUESTIONS, cut, pool="random", seed="run")] == ["q1"]
+
+
+def test_a_label_that_was_taken_back_is_open_again():
+    queue = items(QUESTIONS, answers(n=2), pool="random", seed="run")
+    reviews = [said(0, "right"), said(1, "wrong"), said(0, None)]
+    assert [i.question.id for i in left(queue, reviews, "ann")] == ["q0"]
+    assert len(left(queue, reviews, "bob")) == 2
+    assert [one.label for one in standing_labels(reviews).values()] == ["wrong"]
+
+
+def test_code_and_judges_speak_in_the_words_of_people():
+    other = asked(2, "b")
+    found = machine_labels(
+        [
+            judged(0, "PASS"),
+            judged(2, "A", other=other),
+            judged(2, "B", other=other, swapped=True),
+            judged(3, "A", other=other),
+        ],
+        {asked(0): 0.0, asked(1): 1.0, asked(4): 0.4, asked(5): None},
+    )
+    assert found == {(asked(0), None): "right", (asked(1), None): "right", (asked(2), other): "first"}
+
+
+def test_agreement_leaves_the_unsure_out():
+    machine = {(asked(i), None): "right" for i in range(4)}
+    reviews = [said(0, "right"), said(1, "wrong"), said(2, "unsure"), said(9, "right")]
+    found = with_machine(reviews, machine, reviewer="ann")
+    assert (found.n, found.raw) == (2, 0.5)
+
+
+def test_two_people_are_compared_on_what_both_labelled():
+    reviews = [said(0, "right"), said(1, "wrong"), said(0, "right", who="bob"), said(2, "right", who="bob")]
+    found = between(reviews, "ann", "bob")
+    assert (found.n, found.raw) == (1, 1.0)
+
+
+@pytest.mark.parametrize(("pool", "pairs"), [("random", [("right", "wrong")]), ("decisive", [])])
+def test_only_the_random_pool_may_correct_a_judge(pool, pairs):
+    assert with_people([judged(0, "PASS")], [said(0, "wrong", pool=pool)]) == pairs
