@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evener.dialects.http1 import Ending, Exchange, ResponseReader
-from evener.dialects.openai_stream import Reading, http_failure, read
+from evener.dialects.openai_errors import http_failure
+from evener.dialects.openai_stream import Reading, read
 from evener.records.load import Request
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "sse"
@@ -322,7 +323,13 @@ def test_of_several_choices_all_must_finish() -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"content-encoding": "gzip"}, {"content-encoding": "Br"}, {"transfer-encoding": "gzip, chunked"}]
+    "headers",
+    [
+        {"content-encoding": "gzip"},
+        {"content-encoding": "Br"},
+        {"transfer-encoding": "gzip, chunked"},
+        {"content-encoding": "identity", "transfer-encoding": "gzip, chunked"},
+    ],
 )
 def test_a_compressed_answer_is_named_and_no_cut_connection(headers: dict[str, str]) -> None:
     pieces = [(5 * MS, b"\x1f\x8b\x08\x00\n\n")]

@@ -13,7 +13,8 @@ from typing import Any
 from evener.bench.client import BaseUrl, Line
 from evener.bench.load import WORDS, Load, optional_fields, prompt_text, request_body, without_refused
 from evener.dialects.http1 import Exchange
-from evener.dialects.openai_stream import error_text, read
+from evener.dialects.openai_errors import error_text
+from evener.dialects.openai_stream import read
 from evener.errors import CannotRun, ConfigurationError, EvenerError, HostError, NameUnknown
 from evener.records.load import Request
 

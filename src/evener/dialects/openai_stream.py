@@ -12,13 +12,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evener.dialects.http1 import Exchange
+from evener.dialects.openai_errors import (
+    compressed,
+    error_text,
+    http_failure,
+    in_stream,
+    is_error,
+    loads,
+    one_line,
+    unstreamed,
+)
 from evener.dialects.sse import Event, SseParser
 from evener.records.load import FailureClass, Request
 
-# What servers call a prompt that is longer than one sequence may be, and a pool that ran full under several.
-CONTEXT_WORDS = ("exceed_context_size_error", "context_length_exceeded", "exceeds the available context size",
-                 "maximum context length")  # fmt: skip
-KV_WORDS = ("context size has been exceeded", "kv cache", "kv_cache")
 BAD_FINISHES = ("error", "abort")  # SGLang and vLLM end what they gave up like that
 _JSON = json.JSONDecoder()
 MOST_TOKENS = 1 << 40  # no server has counted so far: a greater number is none
@@ -97,8 +103,8 @@ class Reading:
 
     def _event(self, at_ns: int, event: Event) -> None:
         if not event.type:
-            stray = _loads(event.data.encode())
-            self._error = error_text(stray) if isinstance(stray, dict) and _is_error(stray) else None
+            stray = loads(event.data.encode())
+            self._error = error_text(stray) if isinstance(stray, dict) and is_error(stray) else None
             return
         self._events += 1
         text = event.data.strip()
@@ -110,12 +116,12 @@ class Reading:
         except (ValueError, RecursionError):
             chunk, end = None, -1
         if end != len(text):
-            self._error = f"unreadable event: {_one_line(text)}"  # it may be an error in words: never a success
+            self._error = f"unreadable event: {one_line(text)}"  # it may be an error in words: never a success
             return
-        if isinstance(chunk, dict) and not (event.type == "error" or _is_error(chunk)):
+        if isinstance(chunk, dict) and not (event.type == "error" or is_error(chunk)):
             self._chunk(at_ns, chunk)
         elif chunk is not None or event.type == "error":
-            self._error = error_text(chunk) or _one_line(f"an error without words: {text}")
+            self._error = error_text(chunk) or one_line(f"an error without words: {text}")
 
     def _chunk(self, at_ns: int, chunk: dict[str, Any]) -> None:
         choices = [c for c in _items(chunk, "choices") if isinstance(c, dict)]
@@ -134,7 +140,7 @@ class Reading:
         for choice in choices:
             number, reason = _count(choice, "index") or 0, choice.get("finish_reason")
             if reason:
-                found = found or _one_line(str(reason))
+                found = found or one_line(str(reason))
             self._ended[number] = bool(reason) or self._ended.get(number, False)
         return found
 
@@ -176,11 +182,11 @@ class Reading:
         if exchange.status is not None and exchange.status != 200:
             return http_failure(exchange.status, exchange.body)
         if self._error is not None:
-            return _by_words(self._error) or "server_error_in_stream", self._error
-        if coding := _compressed(exchange.headers):
+            return in_stream(self._error), self._error
+        if coding := compressed(exchange.headers):
             return "client_invalid", f"the answer is compressed ({coding}), which was not asked for"
         if exchange.ending == "complete" and not self._events:
-            return _unstreamed(exchange)
+            return unstreamed(exchange)
         if not (self._done or (self._finish and all(self._ended.values()))):
             return self._cut(exchange)
         if self._finish in BAD_FINISHES:
@@ -192,10 +198,9 @@ class Reading:
         return None, None
 
     def _cut(self, exchange: Exchange) -> tuple[FailureClass, str | None]:
-        last = _loads(self._sse.unfinished.removeprefix("data:").encode())
-        if isinstance(last, dict) and _is_error(last):  # the connection ended with these words, without a line's end
-            text = error_text(last)
-            return _by_words(text) or "server_error_in_stream", text
+        last = loads(self._sse.unfinished.removeprefix("data:").encode())
+        if isinstance(last, dict) and is_error(last):  # the connection ended with these words, without a line's end
+            return in_stream(error_text(last)), error_text(last)
         if exchange.ending == "timeout":
             return "timeout", exchange.detail
         return "connection_cut", exchange.detail or "the stream ended without a finish reason"
@@ -222,37 +227,6 @@ def read(exchange: Exchange, **who: Any) -> Request:
     for at_ns, piece in exchange.pieces:
         reading.feed(at_ns, piece)
     return reading.request(exchange, **who)
-
-
-def http_failure(status: int, body: bytes) -> tuple[FailureClass, str]:
-    """Class and one line for an answer that is not 200."""
-    text = error_text(_loads(body)) or _one_line(body.decode(errors="replace"))
-    detail = f"HTTP {status}: {text}" if text else f"HTTP {status}"
-    if named := _by_words(body.decode(errors="replace")):
-        return named, detail
-    if status == 503 and "loading" in text.lower():
-        return "model_loading", detail
-    return "http_error", detail
-
-
-def error_text(answer: object) -> str:
-    """The message of an error body in any of the shapes servers use; "" when there is none."""
-    if not isinstance(answer, dict):
-        return _one_line(answer) if isinstance(answer, str) else ""
-    error = answer.get("error") or answer.get("message") or answer.get("detail")
-    if isinstance(error, dict):
-        error = error.get("message") or error.get("type") or json.dumps(error)
-    return _one_line(error if isinstance(error, str) else json.dumps(error)) if error else ""
-
-
-def _unstreamed(exchange: Exchange) -> tuple[FailureClass, str]:
-    answer = _loads(exchange.body)
-    if isinstance(answer, dict) and _is_error(answer):
-        text = error_text(answer)
-        return _by_words(text) or "server_error_in_stream", text
-    if isinstance(answer, dict) and answer.get("choices"):
-        return "client_invalid", "answered without streaming: no token has a time"
-    return "no_token", f"no event stream: {_one_line(exchange.body[:200].decode(errors='replace')) or 'an empty body'}"
 
 
 def _credit(marks: list[_Mark], tokens: int | None, first: int | None) -> list[tuple[int, float]]:
@@ -291,25 +265,6 @@ def _reasons(choice: dict[str, Any]) -> bool:
     return bool(delta.get("reasoning_content") or delta.get("reasoning"))
 
 
-def _is_error(chunk: dict[str, Any]) -> bool:
-    """OpenAI, llama-server and Ollama send `error`; older vLLMs the error itself, an object of that kind."""
-    return bool(chunk.get("error")) or chunk.get("object") == "error"
-
-
-def _compressed(headers: dict[str, str]) -> str | None:
-    """The coding of a body that cannot be read; None for plain text. We ask for "identity"."""
-    coding = headers.get("content-encoding", "").lower() or headers.get("transfer-encoding", "").lower()
-    names = [name for part in coding.split(",") if (name := part.strip()) not in ("", "identity", "chunked")]
-    return ", ".join(names) or None
-
-
-def _by_words(text: str) -> FailureClass | None:
-    lower = text.lower()
-    if any(words in lower for words in CONTEXT_WORDS):
-        return "context_exceeded"
-    return "kv_exhausted" if any(words in lower for words in KV_WORDS) else None
-
-
 @dataclass(frozen=True, slots=True)
 class _Since:
     start_ns: int
@@ -346,16 +301,3 @@ def _sum(data: dict[str, Any], *keys: str) -> int | None:
     counts = [_count(data, key) for key in keys]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
-
-
-def _loads(body: bytes) -> object:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _one_line(text: str) -> str:
-    words = " ".join(text.split())
-    line = "".join(c if c.isprintable() else "\ufffd" for c in words)  # control codes, and halves of characters
-    return line if len(line) <= 200 else line[:199] + "…"
