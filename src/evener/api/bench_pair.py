@@ -183,7 +183,7 @@ async def layouts(
     planned = await _planned(rig, wanted)
     labels = _labels(planned, wanted)
     named = {s: replace(planned[s].chosen(), name=f"{s}: {labels[s]}") for s in SIDES}
-    sides = {s: Side(name=s, label=labels[s], conditions=await _conditions(planned[s])) for s in SIDES}
+    sides = {s: Side(name=s, label=labels[s], conditions=await _conditions(planned[s], load)) for s in SIDES}
     turns = Turns(load=load, pairs=pairs, margin=margin, sides=sides)
     sessions: list[Session] = []
 
@@ -236,12 +236,13 @@ def _labels(planned: dict[SideName, Planned], wanted: tuple[Wanted, Wanted]) -> 
     return {side: ", ".join(filter(None, words)) for side, words in zip(SIDES, chosen, strict=True)}
 
 
-async def _conditions(planned: Planned) -> Conditions:
+async def _conditions(planned: Planned, load: Load) -> Conditions:
     paths = planned.weights.paths
-    known = all(Path(path).is_file() for path in paths)
-    sha256 = await models.sha256(paths, report=lambda _progress: None) if known else None
+    here = all(Path(path).is_file() for path in paths)
+    sha256 = await models.sha256(paths, report=lambda _progress: None) if here else None
     workload, candidate = planned.plan.workload, planned.chosen()
-    return conditions_of(planned.rig.record, planned.scan, planned.weights, workload, candidate, sha256=sha256)
+    known = conditions_of(planned.rig.record, planned.scan, planned.weights, workload, candidate, sha256=sha256)
+    return replace(known, client=measure.client_of(load), sampling={"seed": load.seed, "temperature": 0})
 
 
 async def _visit(session: Session, turns: Turns, visits: Sequence[Visit], up: Up) -> None:

@@ -121,9 +121,15 @@ def users_conditions(server: Server, load: Load) -> Conditions:
         | {name: value for name, value in load.extra.items() if isinstance(value, int | float | str)}
         | {"seed": load.seed}
         | {name: load.output_tokens for name in LIMITS if name in server.fields},
-        client=f"evener {__version__}, closed loop",
+        client=client_of(load),
         evener=__version__,
     )
+
+
+def client_of(load: Load) -> str:
+    """The client as a condition: how it sends is one, too."""
+    sends = "closed loop" if load.arrivals == "closed" else f"{load.arrivals} arrivals"
+    return f"evener {__version__}, {sends}" + (", warm caches" if load.mode == "warm" else "")
 
 
 def new_folder(what: str, conditions: Conditions, *, base: Path | None = None) -> RunFolder:
