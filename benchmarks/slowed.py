@@ -25,7 +25,8 @@ ENGINES = ("llama-", "ggml-rpc")
 def main(procs: str, share: float) -> None:
     parent = os.getppid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with suppress(OSError):  # without it slices are longer on a busy machine
+    with suppress(OSError):  # without it slices are longer on a busy machine; a group of its own would forbid it
+        (Path(procs).parent.parent / "cgroup.procs").write_text(str(os.getpid()))
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     pids: list[int] = []
     look_at, owed = 0.0, 0.0  # seconds that the engines ran beyond their share
