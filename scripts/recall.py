@@ -15,12 +15,12 @@ from evener.bench.needles import Item, items
 
 EACH_PLACE = 3
 CHAINS = 9
-SHORT, LONG = 70, 115  # sentences: about 1,000 and 1,600 tokens
+SHORT, LONG = 70, 115  # sentences: some 1,100 and 1,800 tokens
 SEED = 20261201
 HEADER = {
     "suite": "recall",
     "version": 1,
-    "title": "Recall from 1,000 to 1,600 tokens: needles at five places, and facts far apart",
+    "title": "Recall from 1,100 to 1,800 tokens: needles at five places, and facts far apart",
     "licence": "MIT",
     "notes": ["longer texts, up to what a server takes: evener bench context"],
 }
