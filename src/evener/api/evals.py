@@ -11,6 +11,7 @@ from typing import Any
 
 from evener import __version__, state
 from evener.api import measure
+from evener.api.suites import open_suite
 from evener.bench.load import LIMITS, Load, optional_fields
 from evener.bench.probe import Server, probe
 from evener.codec import from_data, to_data
@@ -27,7 +28,7 @@ from evener.records.events import Progress
 from evener.records.questions import Question, Suite
 from evener.records.run import Stage, Summary
 
-__all__ = ["EvalAsked", "EvalPlan", "Evaluated", "evaluate", "plan", "resume", "suite"]
+__all__ = ["EvalAsked", "EvalPlan", "Evaluated", "evaluate", "plan", "resume"]
 
 ASKED = "eval asked"  # the fact that holds what was asked
 MOST_CONTAMINATED = 0.5  # of the answers; with more, figures of a model that does not think do not exist
@@ -60,17 +61,6 @@ class _Work:
     def keep(self, answer: Answer) -> None:
         self.folder.answer(answer)
         self.answers.append(answer)
-
-
-def suite(name: str) -> Suite:
-    """One of our suites by its name, or a file by its path. Raises ConfigurationError, NameUnknown."""
-    path = Path(name)
-    if name not in suites.SHIPPED and (path.suffix or path.exists()):
-        try:
-            return suites.read(path.read_bytes(), source=name)
-        except OSError as error:
-            raise ConfigurationError(f"{name}: {error.strerror or error}") from None
-    return suites.shipped(name)
 
 
 def plan(asked: EvalAsked, *, models: int, tokens_per_s: float | None = None) -> EvalPlan:
@@ -155,7 +145,7 @@ def _fact(data: RunData) -> dict[str, Any]:
 def chosen(asked: EvalAsked) -> tuple[Suite, ...]:
     """The questions that were asked for. Raises ConfigurationError when they are others than the run was begun with."""
     read = [
-        suites.select(suite(name), quick=asked.quick, categories=asked.categories, most=asked.most)
+        suites.select(open_suite(name), quick=asked.quick, categories=asked.categories, most=asked.most)
         for name in asked.suites
     ]
     if "vote" in asked.arms:

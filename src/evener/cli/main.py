@@ -20,6 +20,7 @@ from evener.cli import (
     review,
     rig,
     scan,
+    suite,
     verdict,
 )
 from evener.cli.console import err, show_error
@@ -37,6 +38,7 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(engine.app, name="engine")
 app.add_typer(models.app, name="models")
 app.add_typer(rig.app, name="rig")
+app.add_typer(suite.app, name="suite")
 app.command()(demo.demo)
 app.command()(scan.scan)
 app.command()(doctor.doctor)

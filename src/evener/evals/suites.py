@@ -57,7 +57,7 @@ def read(content: bytes, *, source: str) -> Suite:
     if not questions and not faults:
         faults.append(f"{source}: no questions")
     if faults:
-        raise ConfigurationError(_told(faults), hint="evener eval check FILE says all of it")
+        raise ConfigurationError(_told(faults), hint="evener suite check FILE")
     return Suite(
         name=str(header.get("suite", source.rpartition("/")[2].removesuffix(".jsonl"))),
         title=str(header.get("title", source)),
