@@ -135,9 +135,10 @@ async def servers(
     folder = measure.new_folder("pair", sides["A"].conditions) if save else None
     async with watching(measure.watched_of(targets) if watch else (), folder) as turns.watch:
         cut_short = await _take_turns(turns, probed, folder, report=report, on_visit=on_visit)
-    result = turns.result(cut_short)
-    fault = measure.finish(folder, Summary(ended_at=datetime.now(UTC), partial=cut_short, pair=result))
-    return Paired(result=replace(result, partial=cut_short or fault), path=folder.path if folder else None)
+        result = turns.result(cut_short)
+        # Before the hosts are let go: a second Ctrl-C may end that.
+        fault = measure.finish(folder, Summary(ended_at=datetime.now(UTC), partial=cut_short, pair=result))
+        return Paired(result=replace(result, partial=cut_short or fault), path=folder.path if folder else None)
 
 
 async def _take_turns(
@@ -183,7 +184,8 @@ async def layouts(
     planned = await _planned(rig, wanted)
     labels = _labels(planned, wanted)
     named = {s: replace(planned[s].chosen(), name=f"{s}: {labels[s]}") for s in SIDES}
-    sides = {s: Side(name=s, label=labels[s], conditions=await _conditions(planned[s], load)) for s in SIDES}
+    links = {s: one.asked.link for s, one in zip(SIDES, wanted, strict=True)}
+    sides = {s: Side(name=s, label=labels[s], conditions=await _conditions(planned[s], links[s], load)) for s in SIDES}
     turns = Turns(load=load, pairs=pairs, margin=margin, sides=sides)
     sessions: list[Session] = []
 
@@ -236,12 +238,15 @@ def _labels(planned: dict[SideName, Planned], wanted: tuple[Wanted, Wanted]) -> 
     return {side: ", ".join(filter(None, words)) for side, words in zip(SIDES, chosen, strict=True)}
 
 
-async def _conditions(planned: Planned, load: Load) -> Conditions:
+async def _conditions(planned: Planned, link: str | None, load: Load) -> Conditions:
+    """As of any deployment; of several cables only the one that was asked for."""
     paths = planned.weights.paths
     here = all(Path(path).is_file() for path in paths)
     sha256 = await models.sha256(paths, report=lambda _progress: None) if here else None
     workload, candidate = planned.plan.workload, planned.chosen()
-    known = conditions_of(planned.rig.record, planned.scan, planned.weights, workload, candidate, sha256=sha256)
+    rig = planned.rig.record
+    rig = replace(rig, links=tuple(one for one in rig.links if link in (None, one.name)))
+    known = conditions_of(rig, planned.scan, planned.weights, workload, candidate, sha256=sha256)
     return replace(known, client=measure.client_of(load), sampling={"seed": load.seed, "temperature": 0})
 
 
