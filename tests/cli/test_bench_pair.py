@@ -47,7 +47,7 @@ async def test_both_are_asked_the_same_in_turns(runs: Path) -> None:
     assert "cannot be separated" in ended.out
     assert "an interval needs 6 pairs" in " ".join(ended.out.split())
     sides = "".join(line.split()[2] for line in ended.err.splitlines() if line.startswith("pair "))
-    assert sides in ("ABBA", "BAAB")
+    assert sides[:4] in ("ABBA", "BAAB")  # a pair that a busy machine has spoilt is measured again behind them
     assert list_runs(runs) == []
 
 
