@@ -7,6 +7,7 @@ import sys
 import typer
 
 from evener.cli import (
+    answers,
     bench,
     demo,
     deploy,
@@ -34,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(answers.app, name="answers")
 app.add_typer(bench.app, name="bench")
 app.add_typer(engine.app, name="engine")
 app.add_typer(models.app, name="models")
