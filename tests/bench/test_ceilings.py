@@ -148,6 +148,16 @@ def test_a_prediction_that_was_too_high_is_corrected_downwards() -> None:
     assert "was not held: too much" in memory.why
 
 
+def test_a_prediction_that_was_a_little_low_costs_few_loads() -> None:
+    found = loads(4200, running=512, predicted=3840, trained=8192)
+    assert [(one.context, one.held) for one in found] == [(3840, True), (4352, False), (4096, True)]
+
+
+def test_what_holds_up_to_the_trained_window_is_loaded_there_and_no_further() -> None:
+    found = loads(1 << 30, running=512, predicted=7680, trained=8192)
+    assert [one.context for one in found] == [7680, 8192]
+
+
 def test_a_prediction_of_the_whole_trained_window_takes_one_load() -> None:
     found = loads(1 << 30, running=2048, predicted=8192, trained=8192)
     assert [one.context for one in found] == [8192]

@@ -43,6 +43,11 @@ def test_llama_bench_runs_on_the_same_plan_and_the_server_comes_back_also_after_
     is_back(rig, first)
     assert rig.run("down").returncode == 0
     rig.assert_nothing_left()
+    (up,) = [run for run in rig.runs() if "-up-" in run.name]
+    (stage,) = json.loads((up / "summary.json").read_text())["stages"]
+    assert {card["verdict"] for card in stage["freed"]} <= {"freed", "freed, drifted"}
+    kinds = [json.loads(line)["kind"] for line in (up / "events.jsonl").read_text().splitlines()]
+    assert (kinds.count("lent"), kinds.count("given back"), kinds.count("freed")) == (2, 2, 3)
 
 
 def test_longer_contexts_are_really_loaded_and_the_deployment_comes_back(rig):

@@ -207,20 +207,20 @@ MOST_LOADS = 6
 
 
 def next_context(loads: Sequence[Reload], *, running: int, predicted: int | None, trained: int | None) -> int | None:
-    """The next context to load, in tokens per user: the predicted one first, then bisection; None when it is enough.
+    """The next context to load, in tokens per user; None when it is enough.
 
+    The predicted one first, then away from it in steps that double until the limit lies between two loads, then halves.
     `running` is what is known to hold, since it serves. Beyond the trained window nothing is looked for.
     """
     low, high = _between(loads, running=running, trained=trained)
     if high - low <= max(STEP, NEAR * low) or len(loads) >= MOST_LOADS:
         return None
-    if not loads and predicted is not None and low < predicted < high:
-        return predicted
-    if loads and loads[-1].held and loads[-1].context == predicted:
-        further = _step(low + max(STEP, low * NEAR * 2))  # the prediction is near: look just beyond it
-        return further if further < high else _middle(low, high)
-    if loads and not loads[-1].held and loads[-1].context == predicted:
-        nearer = _step(high - max(STEP, high * NEAR * 2))
+    if not loads:
+        return predicted if predicted is not None and low < predicted < high else _middle(low, high)
+    if all(one.held for one in loads):
+        return min(_step(low + max(STEP, NEAR * low) * 2 ** len(loads)), high - STEP)
+    if not any(one.held for one in loads):
+        nearer = _step(high - max(STEP, NEAR * high) * 2 ** len(loads))
         return nearer if nearer > low else _middle(low, high)
     return _middle(low, high)
 
