@@ -1,4 +1,4 @@
-"""The rig for people, at 80 and at 120 columns. `EVENER_GOLDEN=1 pytest tests/cli/test_scan_view.py` writes anew."""
+"""The rig for people, at 60, 80 and 120 columns. `EVENER_GOLDEN=1 pytest tests/cli/test_scan_view.py` writes anew."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from evener.cli.first_screen import next_command, screen
-from evener.cli.scan_view import memory_bar, scan_view
+from evener.cli.scan_view import memory_bar, order_view, scan_view
 from evener.cli.words import age
 from evener.records.card import Card, Holder
 from evener.records.plan import Value
@@ -51,6 +51,11 @@ def compare(text: str, name: str) -> None:
 async def test_the_scan_looks_as_it_did(width: int) -> None:
     rig = case_one.rig(alpha=ALPHA)
     compare(shown(scan_view(rig, await case_one.scan(rig), width=width), width), f"scan_{width}.txt")
+
+
+async def test_the_order_of_devices_is_whole_in_sixty_columns() -> None:
+    rig = case_one.rig(alpha=ALPHA)
+    compare(shown(order_view(rig, await case_one.scan(rig)), 60), "order_60.txt")
 
 
 async def test_the_first_screen_looks_as_it_did() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -16,6 +15,9 @@ from evener.cli.words import age, count
 from evener.records.card import Card, Device, Holder, HostSeen, Scan
 from evener.records.plan import Value
 from evener.records.rig import Rig
+from evener.report.cells import Fitted
+from evener.report.cells import table as table_of
+from evener.report.cells import text as text_of
 
 NARROW = 100
 LEGEND = Text("█ held   ▓ held by nobody we can name   ▒ kept by the driver   ░ free", style="dim")
@@ -50,20 +52,28 @@ def order_view(rig: Rig, scan: Scan) -> Group:
     """The device table: which value of `--tensor-split` belongs to which card."""
     if not scan.devices:
         return Group(Text("No device takes part.", style="yellow"))
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
-    table.add_column("-ts value", no_wrap=True)
-    table.add_column("device", no_wrap=True)
-    table.add_column("card", overflow="ellipsis", no_wrap=True, ratio=3, min_width=10)
-    table.add_column("host", overflow="ellipsis", no_wrap=True, ratio=1, min_width=5)
-    table.add_column("worker", overflow="ellipsis", no_wrap=True)
-    table.add_column("offers", justify="right", no_wrap=True)
+    table = Fitted(lambda dropped: _order_table(scan, dropped), ("worker", "offers"))
+    return Group(Text("The engine's order of use", style="bold"), table, *_order_notes(rig, scan))
+
+
+def _order_table(scan: Scan, dropped: Collection[str]) -> Table:
+    columns = ("-ts value", "device", "card", "host", "worker", "#offers")
+    names = [name for name in columns if name.removeprefix("#") not in dropped]
+    table = table_of(*names)
+    for column in table.columns:
+        column.no_wrap = column.header not in ("card", "host")
     for device in scan.devices:
         card = _card_of(scan, device)
-        worker = f"{device.endpoint} {device.worker_device or ''}".strip() if device.endpoint else "-"
-        name = (card.name if card else device.description) or "?"
-        offers = gib(card.offered_bytes if card else None)
-        table.add_row(_ordinal(device.position + 1), device.name, _short(name), device.host, worker, offers)
-    return Group(Text("The engine's order of use", style="bold"), table, *_order_notes(rig, scan))
+        row = {
+            "-ts value": _ordinal(device.position + 1),
+            "device": device.name,
+            "card": _short((card.name if card else device.description) or "?"),
+            "host": device.host,
+            "worker": f"{device.endpoint} {device.worker_device or ''}".strip() if device.endpoint else "-",
+            "#offers": gib(card.offered_bytes if card else None),
+        }
+        table.add_row(*(text_of(row[name]) for name in names))
+    return table
 
 
 def holder_text(holder: Holder) -> Text:
