@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from evener.records.answers import Answer, Asked, Score
 from evener.records.questions import Question
 
 MOST_BYTES = 1 << 30  # of a log, unpacked
+ZSTANDARD = 93  # zip's number for it
+LOCAL_HEADER = 30  # bytes before the name of a file in a zip; its last four are the lengths of name and extra field
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": None}  # Inspect's correct, partial, incorrect, no answer
 LM_EVAL_OWN = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
 
@@ -43,8 +46,8 @@ def read(content: bytes, *, source: str) -> Imported:
         return _inspect(whole, source)
     try:
         rows = [json.loads(line) for line in content.splitlines() if line.strip()]
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{source}: {error}") from None
+    except (ValueError, RecursionError):
+        rows = []
     if rows and all(isinstance(row, dict) and "doc_id" in row for row in rows):
         return _lm_eval(rows, source)
     raise ConfigurationError(
@@ -66,20 +69,46 @@ def _unzipped(content: bytes, source: str) -> dict[str, Any]:
     """An .eval file as the document that its .json twin would be."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > MOST_BYTES:
+            entries = {entry.filename: entry for entry in packed.infolist()}
+            if sum(entry.file_size for entry in entries.values()) > MOST_BYTES:
                 raise ConfigurationError(f"{source}: more than {MOST_BYTES >> 20} MiB unpacked")
-            names = packed.namelist()
-            header = json.loads(packed.read("header.json" if "header.json" in names else "_journal/start.json"))
+            start = entries.get("header.json") or entries["_journal/start.json"]
+            header = json.loads(_entry(content, packed, start))
             samples = [
-                json.loads(packed.read(name))
-                for name in names
+                json.loads(_entry(content, packed, entry))
+                for name, entry in entries.items()
                 if name.startswith("samples/") and name.endswith(".json")
             ]
+    except ImportError:
+        raise ConfigurationError(
+            f"{source}: this log is packed with zstandard, which is not installed",
+            hint="pip install 'evener[inspect]', or inspect log convert --to json",
+        ) from None
     except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, RecursionError) as error:
         raise ConfigurationError(
             f"{source}: no Inspect log that can be read: {error}", hint="inspect log convert --to json"
         ) from None
     return {**header, "samples": samples}
+
+
+def _entry(content: bytes, packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """One file of the archive. zipfile of Python before 3.14 does not know zstandard, which new logs use.
+
+    Raises ImportError where a log needs it and it is not installed.
+    """
+    if entry.compress_type != ZSTANDARD:
+        return packed.read(entry)
+    import zstandard
+
+    head = content[entry.header_offset : entry.header_offset + LOCAL_HEADER]
+    start = entry.header_offset + LOCAL_HEADER + sum(struct.unpack("<HH", head[-4:]))
+    try:
+        unpacked: bytes = zstandard.ZstdDecompressor().decompress(
+            content[start : start + entry.compress_size], max_output_size=entry.file_size
+        )
+    except zstandard.ZstdError as error:
+        raise zipfile.BadZipFile(f"{entry.filename}: {error}") from None
+    return unpacked
 
 
 def _inspect(log: Mapping[str, Any], source: str) -> Imported:
@@ -89,6 +118,7 @@ def _inspect(log: Mapping[str, Any], source: str) -> Imported:
         raise ConfigurationError(f"{source}: the log holds no samples", hint="inspect eval --log-samples")
     model = str((about or {}).get("model") or "") or None
     pairs = [_inspect_sample(sample, model or source) for sample in samples]
+    pairs.sort(key=lambda pair: (pair[0].asked.question, pair[0].asked.epoch))  # the two forms order them differently
     return Imported(
         suite=str((about or {}).get("task") or source),
         model=model,
