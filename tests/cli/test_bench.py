@@ -60,10 +60,16 @@ async def evener(*arguments: str, command: str = "users", **variables: str) -> E
     return Ended(process.returncode, out.decode(), err.decode())
 
 
+def assert_done(ended: Ended) -> None:
+    """It came to its end. A machine that is busy with other things may make the figures invalid, as it should."""
+    busy = ended.code == 4 and "must not be used: this client was saturated" in ended.err
+    assert ended.code == 0 or busy, ended.err
+
+
 async def test_a_table_has_a_row_per_user_count_and_the_run_is_kept(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         ended = await evener(engine.url, "-c", "1,2", *PLAIN)
-    assert ended.code == 0, ended.err
+    assert_done(ended)
     table = ended.out[: ended.out.index("n=12 answers")].splitlines()
     rows = [line.split() for line in table if line[:1] in ("1", "2") and line.endswith("0")]
     assert [(row[0], *row[-2:]) for row in rows] == [("1", "6", "0"), ("2", "6", "0")]
@@ -82,12 +88,13 @@ async def test_a_table_has_a_row_per_user_count_and_the_run_is_kept(runs: Path) 
 async def test_json_has_the_documented_keys(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         ended = await evener(engine.url, "-c", "1", *PLAIN, "--json", "--no-save", "--seed", "5")
-    assert ended.code == 0, ended.err
+    assert_done(ended)
     assert list_runs(runs) == []
     told: dict[str, Any] = json.loads(ended.out)
     assert {"url", "model", "levels", "client", "conditions", "validity", "partial", "notes", "run"} <= told.keys()
     assert {"comfortable", "mixed", "kv_exhausted_from", "telemetry", "drift"} <= told.keys()
-    assert (told["validity"], told["run"], told["conditions"]["sampling"]["seed"]) == ("valid", None, 5)
+    assert (told["run"], told["conditions"]["sampling"]["seed"]) == (None, 5)
+    assert told["validity"] == "valid" or told["client"]["saturated"]
     level = told["levels"][0]
     assert {"users", "people", "requests", "ttft_ms", "tpot_ms", "itl_ms", "per_user_tokens_per_s"} <= level.keys()
     assert {"total_tokens_per_s", "goodput", "degradation", "duration_s", "note"} <= level.keys()
@@ -100,7 +107,7 @@ async def test_json_has_the_documented_keys(runs: Path) -> None:
 async def test_hosts_are_watched_on_the_same_axis_as_requests(runs: Path) -> None:
     async with fake_engine(FakeEngine(itl_s=0.05)) as engine:
         ended = await evener(engine.url, "-c", "1", "--isl", "20", "--osl", "8", "--no-self-test", "--ambient", "24")
-    assert ended.code == 0, ended.err
+    assert_done(ended)
     data = open_run(list_runs(runs)[0])
     assert data.summary is not None
     told = data.summary.stages[0].telemetry
@@ -116,7 +123,7 @@ async def test_failures_stand_in_the_table_and_are_named(runs: Path) -> None:
     engine = FakeEngine(scenario=lambda number: "error-middle" if number == 3 else "plain")
     async with fake_engine(engine):
         ended = await evener(engine.url, "-c", "1", *PLAIN)
-    assert ended.code == 0
+    assert_done(ended)
     assert "1 user: failed: 1 server_error_in_stream" in ended.out
     assert "Failed requests:                        1\n  server_error_in_stream:               1" in ended.out
 
@@ -126,7 +133,8 @@ async def test_figures_from_a_cache_exit_4_after_they_were_shown(runs: Path) -> 
         ended = await evener(engine.url, "-c", "1", *PLAIN)
     assert ended.code == 4
     assert "Successful requests:                    6" in ended.out
-    assert "error: these figures must not be used: prompts came from a cache in 6 requests" in ended.err
+    assert "error: these figures must not be used: " in ended.err
+    assert "prompts came from a cache in 6 requests" in ended.err
 
 
 async def test_ctrl_c_keeps_what_was_measured_and_exits_4(runs: Path) -> None:
@@ -156,7 +164,9 @@ async def test_the_key_comes_from_the_environment_and_is_written_nowhere(runs: P
         named = await evener(engine.url, "-c", "1", *PLAIN, "--api-key-env", "MY_KEY", MY_KEY="k1-very-secret")
         usual = await evener(engine.url, "-c", "1", *PLAIN, EVENER_API_KEY="k1-very-secret")
         none = await evener(engine.url, "-c", "1", *PLAIN)
-    assert (named.code, usual.code, none.code) == (0, 0, 2)
+    assert_done(named)
+    assert_done(usual)
+    assert none.code == 2
     assert "error: " in none.err
     assert "--api-key-env NAME" in none.err
     written = "".join(p.read_text() for p in runs.rglob("*") if p.is_file())
@@ -166,7 +176,7 @@ async def test_the_key_comes_from_the_environment_and_is_written_nowhere(runs: P
 async def test_extra_fields_are_laid_over_each_request(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         ended = await evener(engine.url, "-c", "1", *PLAIN, "--extra-body", '{"top_k": 3}')
-    assert ended.code == 0, ended.err
+    assert_done(ended)
     assert {seen.body.get("top_k") for seen in engine.seen} == {3}
 
 
@@ -209,7 +219,7 @@ def test_what_cannot_be_measured_is_one_line_and_an_exit_code(
 async def test_the_limits_may_be_written_as_other_clients_want_them(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         ended = await evener(engine.url, "-c", "1", *PLAIN, "--goodput", "ttft:2000", "tpot:100", "--json", "--no-save")
-    assert ended.code == 0, ended.err
+    assert_done(ended)
     told = json.loads(ended.out)
     assert told["limits"] == {"ttft_ms": 2000.0, "tpot_ms": 100.0}
     assert told["levels"][0]["within_limits"]["of"] == 6
@@ -220,7 +230,7 @@ async def test_rows_for_other_programs(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         lines = await evener(engine.url, "-c", "1,2", *PLAIN, "-o", "jsonl", "--no-save")
         table = await evener(engine.url, "-c", "1", *PLAIN, "-o", "md", "--no-save")
-    assert lines.code == 0, lines.err
+    assert_done(lines)
     rows = [json.loads(line) for line in lines.out.splitlines()]
     assert [(row["users"], row["completed"], row["failed"]) for row in rows] == [(1, 6, 0), (2, 6, 0)]
     assert table.out.splitlines()[0].startswith("| users | completed | failed | total_tokens_per_s |")
@@ -232,10 +242,10 @@ async def test_requests_by_the_clock_and_from_a_recording(runs: Path, tmp_path: 
     async with fake_engine(FakeEngine()) as engine:
         clock = await evener(engine.url, *PLAIN, "--request-rate", "50", "--num-prompts", "8", "--json", "--no-save")
         again = await evener(engine.url, *PLAIN[2:], "-c", "1", "--replay", str(recorded), "--json", "--no-save")
-    assert clock.code == 0, clock.err
+    assert_done(clock)
     told = json.loads(clock.out)
     assert (told["arrivals"], told["levels"][0]["open_loop"]["rate_asked_per_s"]) == ("poisson", 50)
-    assert again.code == 0, again.err
+    assert_done(again)
     said = {seen.body["messages"][0]["content"] for seen in engine.seen}
     assert {"one two three", "four five"} <= said
 
@@ -243,7 +253,7 @@ async def test_requests_by_the_clock_and_from_a_recording(runs: Path, tmp_path: 
 async def test_a_duration_ends_a_level_by_time_and_asks_whether_it_kept_its_speed(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         ended = await evener(engine.url, "-c", "2", *SMALL, "--no-self-test", "--duration", "3s", "--json")
-    assert ended.code == 0, ended.err
+    assert_done(ended)
     told = json.loads(ended.out)
     (level,) = told["levels"]
     assert 2 < level["duration_s"] < 3.5
@@ -269,7 +279,7 @@ async def test_a_run_that_was_cut_short_goes_on_in_its_folder(runs: Path) -> Non
     assert (changed.code, over.code) == (2, 2)
     assert "error: --resume goes on with the load of the run, and --isl would change it" in changed.err
     assert f"error: {path.name} is complete: nothing is left to measure" in over.err
-    assert went_on.code == 0, went_on.err
+    assert_done(went_on)
     assert list_runs(runs) == [path]
     assert (path / "run.json").read_bytes() == begun
     levels = json.loads(went_on.out)["levels"]
@@ -299,7 +309,7 @@ async def test_another_server_is_refused_unless_it_is_forced(runs: Path) -> None
         forced = await evener("--resume", "last", "--no-self-test", "--no-telemetry", "--force", "--json")
     assert refused.code == 2
     assert "was measured on something else: slots was 4, is 8" in " ".join(refused.err.split())
-    assert forced.code == 0, forced.err
+    assert_done(forced)
     data = open_run(list_runs(runs)[0])
     resumed = next(fact for fact in data.facts if fact.kind == "resumed")
     assert resumed.data["differing"] == ["slots was 4, is 8"]

