@@ -1,7 +1,6 @@
 """What code that nobody has read may do: nothing outside, and not for long."""
 
 import asyncio
-import shutil
 import time
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from evener.edges.sandbox import PYTHON, open_sandbox
 from evener.errors import HostError
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap")
+pytestmark = needs_box
 
 
 @pytest.fixture
@@ -92,6 +91,7 @@ async def test_ten_gigabytes_are_not_had(box):
 async def test_memory_of_many_processes_together_is_watched(box):
     greedy = """
 import os, time
+from tests.boxes import needs_box
 for _ in range(8):
     if os.fork() == 0:
         mine = bytearray(500 << 20)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 
 import pytest
 
@@ -10,6 +9,7 @@ from evener.edges.sandbox import open_sandbox
 from evener.evals.scoring import any as scoring
 from evener.evals.scoring import edits
 from evener.evals.suites import shipped
+from tests.boxes import needs_box
 from tests.evals.answered import answer
 
 QUESTIONS = shipped("coding").questions
@@ -33,7 +33,7 @@ async def values(questions, texts):
     return await asyncio.gather(*(one(q, t) for q, t in zip(questions, texts, strict=True)))
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap")
+@needs_box
 async def test_references_pass_and_wrong_answers_fail_in_the_sandbox():
     good = await values(EXECUTED, [q.references[0] for q in EXECUTED])
     assert [(q.id, s.details) for q, s in zip(EXECUTED, good, strict=True) if s.value != 1.0] == []

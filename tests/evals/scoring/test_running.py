@@ -1,13 +1,11 @@
-import shutil
-
 import pytest
 
 from evener.edges.sandbox import open_sandbox
 from evener.evals.scoring.running import run_tests
+from tests.boxes import needs_box
 from tests.evals.answered import answer, question
 
 TESTS = "from solution import double\nassert double(2) == 4\nassert double(-1) == -2\n"
-needs_box = pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap")
 
 
 def fenced(code, language="python"):
