@@ -8,6 +8,7 @@ import pytest
 
 from evener.edges.sandbox import PYTHON, open_sandbox
 from evener.errors import HostError
+from tests.boxes import needs_box
 
 pytestmark = needs_box
 
@@ -91,7 +92,6 @@ async def test_ten_gigabytes_are_not_had(box):
 async def test_memory_of_many_processes_together_is_watched(box):
     greedy = """
 import os, time
-from tests.boxes import needs_box
 for _ in range(8):
     if os.fork() == 0:
         mine = bytearray(500 << 20)
@@ -146,3 +146,26 @@ async def test_without_bubblewrap_no_code_is_run(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(HostError, match="no sandbox: bwrap, prlimit"):
         await open_sandbox()
+
+
+@needs_box
+async def test_memory_behind_files_without_a_name_is_watched(box):
+    code = (
+        "import os\nfds = [os.memfd_create('a') for _ in range(60)]\n"
+        "for fd in fds: os.write(fd, b'1' * (60 << 20))\nprint('had it')"
+    )
+    seen = await run(box, code)
+    assert (seen.ending, seen.stdout) == ("memory", "")
+
+
+@needs_box
+async def test_devices_are_no_place_to_write_and_shared_memory_is_small(box):
+    assert "Read-only" in (await run(box, "open('/dev/x', 'w')")).stderr
+    seen = await run(box, "for i in range(4): open(f'/dev/shm/{i}', 'wb').write(b'1' * (40 << 20))")
+    assert "No space left" in seen.stderr
+
+
+@needs_box
+async def test_a_program_reads_what_it_is_told(box):
+    seen = await box.run({}, ["sh", "-c", "cat"], within_s=5, said="a word")
+    assert seen.stdout == "a word"

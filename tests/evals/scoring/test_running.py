@@ -26,6 +26,11 @@ async def box():
         ("def double(x)\n    return 2 * x", 0.0, "SyntaxError"),
         ("import sys\nsys.exit(0)", 0.0, "exit code 0"),
         ("import os\nos._exit(0)", 0.0, "exit code 0"),
+        ("import os\nprint('every test passed', flush=True)\nos._exit(0)", 0.0, "every test passed"),
+        ("import os\nexec(open('test.py').read().splitlines()[-1])\nos._exit(0)", 0.0, "NameError"),
+        ("import os\nprint(open('/given/test.py').read(), flush=True)\nos._exit(0)", 0.0, "_say()"),
+        ("import atexit, os\natexit.register(os._exit, 0)\ndef double(x):\n    return x", 0.0, "AssertionError"),
+        ("print(input())\ndef double(x):\n    return x", 0.0, "EOFError"),
         ("def double(x):\n    while True: pass", 0.0, "limit: time"),
         ("def double(x):\n    return bytearray(9 << 30)", 0.0, "MemoryError"),
     ],
@@ -67,9 +72,15 @@ async def test_without_a_sandbox_nothing_is_run_and_nothing_is_zero():
     assert (score.value, score.why) == (None, "no sandbox")
 
 
-async def test_an_answer_without_code_has_the_wrong_format():
-    score = await run_tests(question("tests", tests=TESTS, language="python"), answer("I would double it."), None)
+@needs_box
+async def test_an_answer_without_code_has_the_wrong_format(box):
+    score = await run_tests(question("tests", tests=TESTS, language="python"), answer("I would double it."), box)
     assert (score.value, score.outcome) == (0.0, "format_invalid")
+
+
+async def test_without_a_sandbox_an_answer_without_code_is_not_the_only_one_that_counts():
+    score = await run_tests(question("tests", tests=TESTS, language="python"), answer("I would double it."), None)
+    assert (score.value, score.why) == (None, "no sandbox")
 
 
 async def test_what_is_no_evidence_is_not_scored():
