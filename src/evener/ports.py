@@ -143,8 +143,9 @@ class BoxRun:
 class Sandbox(Protocol):
     """Runs what nobody has read: no network, the world read-only, private writes, limits that hold for root too."""
 
-    async def run(self, files: Mapping[str, str], argv: Sequence[str], *, within_s: float) -> BoxRun:
-        """Run `argv` in a fresh folder that holds `files` (name -> text). Everything it started is gone on return.
+    async def run(self, files: Mapping[str, str], argv: Sequence[str], *, within_s: float, said: str = "") -> BoxRun:
+        """Run `argv` in a fresh folder that holds `files` (name -> text), with `said` (short) on its standard input.
+        Everything it started is gone on return.
 
         Raises HostError when the sandbox itself cannot start.
         """

@@ -148,7 +148,6 @@ async def test_without_bubblewrap_no_code_is_run(monkeypatch):
         await open_sandbox()
 
 
-@needs_box
 async def test_memory_behind_files_without_a_name_is_watched(box):
     code = (
         "import os\nfds = [os.memfd_create('a') for _ in range(60)]\n"
@@ -158,14 +157,12 @@ async def test_memory_behind_files_without_a_name_is_watched(box):
     assert (seen.ending, seen.stdout) == ("memory", "")
 
 
-@needs_box
 async def test_devices_are_no_place_to_write_and_shared_memory_is_small(box):
     assert "Read-only" in (await run(box, "open('/dev/x', 'w')")).stderr
     seen = await run(box, "for i in range(4): open(f'/dev/shm/{i}', 'wb').write(b'1' * (40 << 20))")
     assert "No space left" in seen.stderr
 
 
-@needs_box
 async def test_a_program_reads_what_it_is_told(box):
     seen = await box.run({}, ["sh", "-c", "cat"], within_s=5, said="a word")
     assert seen.stdout == "a word"

@@ -40,12 +40,12 @@ _ENTER = 'cp -R /given/. /work && cd /work && exec "$@"'
 class Bubblewrap:
     """Use `open_sandbox()`, which proves that it holds."""
 
-    async def run(self, files: Mapping[str, str], argv: Sequence[str], *, within_s: float) -> BoxRun:
+    async def run(self, files: Mapping[str, str], argv: Sequence[str], *, within_s: float, said: str = "") -> BoxRun:
         with tempfile.TemporaryDirectory(prefix="evener-box-") as folder:
             Path(folder).chmod(0o755)  # nobody must be able to read it
             for name, text in files.items():
                 _write(Path(folder), name, text)
-            return await _watched(_command(folder, argv, within_s), within_s)
+            return await _watched(_command(folder, argv, within_s), within_s, said)
 
 
 async def open_sandbox() -> Bubblewrap:
@@ -90,6 +90,7 @@ def _command(folder: str, argv: Sequence[str], within_s: float) -> list[str]:
         *("--cap-drop", "ALL", "--ro-bind", "/usr", "/usr", *links, "--proc", "/proc", "--dev", "/dev"),
         *("--ro-bind-try", "/etc/alternatives", "/etc/alternatives", "--ro-bind", folder, "/given"),
         *("--size", str(MOST_BYTES_WRITTEN), "--tmpfs", "/work", "--size", str(MOST_BYTES_WRITTEN), "--tmpfs", "/tmp"),
+        *("--size", str(MOST_BYTES_WRITTEN), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--chdir", "/work", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/work"),
         *("--setenv", "LANG", "C.UTF-8", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv", "PYTHONHASHSEED", "0"),
         *("--remount-ro", "/", "--"),
@@ -107,12 +108,12 @@ def _as_on_host(name: str) -> list[str]:
     return ["--ro-bind", str(place), str(place)] if place.exists() else []
 
 
-async def _watched(command: Sequence[str], within_s: float) -> BoxRun:
+async def _watched(command: Sequence[str], within_s: float, said: str) -> BoxRun:
     begun = time.monotonic()
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env={"PATH": os.environ.get("PATH", os.defpath)},
@@ -120,8 +121,11 @@ async def _watched(command: Sequence[str], within_s: float) -> BoxRun:
         )
     except OSError as error:
         raise HostError(f"the sandbox does not start: {error.strerror or error}", hint=HINT) from error
+    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
+    process.stdin.write(said.encode())  # a pipe takes so little at once
+    process.stdin.close()
     outputs = (_Output(), _Output())
     readers = [
         asyncio.ensure_future(output.take(stream))
@@ -187,8 +191,10 @@ async def _end(process: asyncio.subprocess.Process, readers: Sequence[asyncio.Fu
 
 
 def _held(pid: int) -> int:
-    """Resident bytes of a process and all its descendants."""
-    return sum(_resident(one) for one in _family(pid))
+    """Bytes of a process and all its descendants: resident ones, and files without a name that lie in memory."""
+    family = list(_family(pid))
+    files = {node: size for one in family for node, size in _memory_files(one)}
+    return sum(_resident(one) for one in family) + sum(files.values())
 
 
 def _family(pid: int) -> Iterator[int]:
@@ -196,6 +202,16 @@ def _family(pid: int) -> Iterator[int]:
     with suppress(OSError, ValueError):
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             yield from _family(int(child))
+
+
+def _memory_files(pid: int) -> Iterator[tuple[int, int]]:
+    """(inode, bytes) of what `memfd_create` made: it is held without being resident anywhere."""
+    with suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                if str(link.readlink()).startswith("/memfd:"):
+                    seen = link.stat()
+                    yield seen.st_ino, seen.st_blocks * 512
 
 
 def _resident(pid: int) -> int:

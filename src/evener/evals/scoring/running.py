@@ -1,10 +1,13 @@
 """Answers that are code: run against the question's tests in a sandbox. Knows nothing of how the sandbox is built.
 
 The tests are Python. They find the answer beside them as solution.py, solution.sh or solution.sql, and fail by raising
-or by exiting with anything but 0. An answer that ends the process before the tests are through has not passed.
+or by exiting with anything but 0. An answer that ends the process before the tests are through has not passed, whatever
+it prints: the word that says so is drawn anew for each run and stands in no file.
 """
 
 from __future__ import annotations
+
+import secrets
 
 from evener.evals.scoring import fences
 from evener.ports import BoxRun, Sandbox
@@ -16,7 +19,9 @@ PYTHON = "/usr/bin/python3"
 WITHIN_S = 10.0
 NO_SANDBOX = "no sandbox"
 ENDINGS = {"python": "py", "bash": "sh", "sql": "sql"}
-_PASSED = "every test passed"  # said by the last line of the file that holds the tests
+# Taken from standard input before the answer is loaded, and said when all tests are through.
+_FIRST = "_say = (lambda word: lambda: print('', word, sep='\\n'))(input())"
+_LAST = "_say()"
 _MOST_TOLD = 400
 
 
@@ -25,14 +30,15 @@ async def run_tests(question: Question, answer: Answer, sandbox: Sandbox | None)
     if answer.outcome not in EVIDENCE:
         return Score(asked=answer.asked, scorer="tests", value=None, why=answer.outcome)
     found = solution(question, answer.text)
+    if sandbox is None:  # also for an answer without code: a suite of which only failures count would be all wrong
+        return Score(asked=answer.asked, scorer="tests", value=None, why=NO_SANDBOX)
     if found is None:
         return Score(asked=answer.asked, scorer="tests", value=0.0, outcome="format_invalid", why="no code block")
-    if sandbox is None:
-        return Score(asked=answer.asked, scorer="tests", value=None, why=NO_SANDBOX)
     language = question.language or "python"
-    files = {f"solution.{ENDINGS.get(language, language)}": found, "test.py": _with_last_line(question.tests or "")}
-    seen = await sandbox.run(files, [PYTHON, "test.py"], within_s=WITHIN_S)
-    passed = seen.ending == "exited" and seen.code == 0 and seen.stdout.rstrip().endswith(_PASSED)
+    files = {f"solution.{ENDINGS.get(language, language)}": found, "test.py": _framed(question.tests or "")}
+    word = secrets.token_hex(16)
+    seen = await sandbox.run(files, [PYTHON, "test.py"], within_s=WITHIN_S, said=f"{word}\n")
+    passed = seen.ending == "exited" and seen.code == 0 and seen.stdout.rstrip().endswith(word)
     return Score(
         asked=answer.asked,
         scorer="tests",
@@ -51,8 +57,8 @@ def solution(question: Question, text: str) -> str | None:
     return None if found is None else question.context.replace(HOLE, found.strip("\n"))
 
 
-def _with_last_line(tests: str) -> str:
-    return f"{tests.rstrip()}\nprint()\nprint({_PASSED!r})\n"
+def _framed(tests: str) -> str:
+    return f"{_FIRST}\n{tests.rstrip()}\n{_LAST}\n"
 
 
 def _why(seen: BoxRun) -> str:
