@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 from evener import errors
 from evener.api.rig import rig_schema
+from evener.api.suites import CheckedSuite
 from evener.cli.main import app
 from evener.config import tables
 from evener.dialects import gguf
@@ -33,18 +34,23 @@ from evener.models.shelf import Held
 from evener.models.show import Shown
 from evener.models.skeletons import CatalogueEntry
 from evener.plan.check import Checked
+from evener.records.answers import Answer, Judgement, Review
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.client import ClientCheck
 from evener.records.context_limits import ContextResult
 from evener.records.deployment import Deployment
+from evener.records.evaluation import EvalPlan, EvalResult
 from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
+from evener.records.judging import JudgeResult
 from evener.records.load import Request, UsersResult
 from evener.records.pair import PairResult
+from evener.records.questions import Question
 from evener.records.run import Run, Summary
 from evener.records.speed_rows import SpeedResult
 from evener.records.telemetry import Sample
+from evener.records.verdicts import Verdicts
 from evener.records.whatif import PlanAnswer, WhatIf
 from evener.report.against_parts import Against
 from evener.report.parts import RunRow, Story
@@ -242,6 +248,16 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
         "the ceilings and lengths, and beside its keys `conditions` and `run`, as above",
         ContextResult,
     ),
+    "evener eval --json": (
+        "the scores, and beside its keys `conditions` ([Conditions](#conditions)) and `run` (the run folder)",
+        EvalResult,
+    ),
+    "evener eval --plan --json": ("what suites can prove, before anybody is asked", EvalPlan),
+    "evener verdict --json": ("what evaluations of several candidates prove", Verdicts),
+    "evener judge --json": ("what a judge found, and its passport", JudgeResult),
+    "evener suite list --json": ("our suites", list[CheckedSuite]),
+    "evener suite check --json": ("a suite, and what could be made of it", CheckedSuite),
+    "evener suite show --json": ("questions", list[Question]),
     "evener engine install --json": ("what was installed", Installed),
     "evener engine push --json": ("what is there now", Installed),
     "evener engine list --json": ("every engine in sight", list[FoundEngine]),
@@ -261,6 +277,9 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "run.json": ("in a run folder: written first", Run),
     "events.jsonl": ("in a run folder: a fact a line", Fact),
     "requests.jsonl": ("in a run folder: a request a line", Request),
+    "answers.jsonl": ("in a run folder: a reply to a question a line", Answer),
+    "judgements.jsonl": ("in a run folder: a reply of a judge a line", Judgement),
+    "reviews.jsonl": ("in a run folder: what a person said of an answer, a line", Review),
     "telemetry.jsonl": ("in a run folder: what one host said at one moment, a line", Sample),
     "summary.json": ("in a run folder: written last", Summary),
     "deployment.json": ("in the state folder, per deployment", Deployment),

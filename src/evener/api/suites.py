@@ -18,7 +18,7 @@ MODELS = (2, 4, 6)  # sizes of a comparison for which a suite's reach is told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedSuite:
     """A suite that can be used, and what could be made of it."""
 
     suite: Suite
@@ -47,10 +47,10 @@ def open_suite(name: str) -> Suite:
     return replace(suites.read(own.from_csv(content, source=name), source=name), name=path.stem, title=path.name)
 
 
-def check(name: str, *, models: Sequence[int] = MODELS) -> Checked:
+def check(name: str, *, models: Sequence[int] = MODELS) -> CheckedSuite:
     """Raises ConfigurationError with all faults."""
     suite = open_suite(name)
-    return Checked(
+    return CheckedSuite(
         suite=suite,
         categories=dict(Counter(q.category for q in suite.questions)),
         clusters=len({q.cluster for q in suite.questions}),
