@@ -80,3 +80,46 @@ async def test_arms_of_one_candidate_are_compared_with_asking_once(suite, tmp_pa
     (found,) = verdicts([a]).arms
     assert found.dimension == "mine: arms of a"
     assert {s.candidate for s in found.standings} == {"single", "reflection"}
+
+
+def layout(*strange):
+    """Answers to the canary's prompts; those that hold one of `strange` are answered otherwise."""
+    return lambda body: "a fish" if any(word in body["messages"][0]["content"] for word in strange) else "a hat"
+
+
+async def canary_run(name, say, tmp_path):
+    async with scripted(Scripted(say)) as server:
+        asked = evals.EvalAsked(candidate=name, suites=("canary",), sha256=(), parallel=0)
+        return (await evals.evaluate(server.url, asked, report=lambda _: None, base=tmp_path / "runs")).path
+
+
+async def test_layouts_that_answer_the_canary_alike_are_the_same(tmp_path):
+    runs = [await canary_run(name, layout(), tmp_path) for name in ("alone", "both")]
+    found = verdicts(runs)
+    assert [(c.first, c.second, c.word, c.n, c.parted, c.itself) for c in found.canaries] == [
+        ("alone", "both", "same", 12, (), None)
+    ]
+    assert found.dimensions == ()  # a canary has no score, so nobody is ranked by it
+
+
+async def test_a_layout_that_parts_from_another_more_than_from_itself_differs(tmp_path):
+    runs = [
+        await canary_run(name, say, tmp_path)
+        for name, say in (("alone", layout()), ("alone", layout("week")), ("both", layout("e")))
+    ]
+    (found,) = verdicts(runs).canaries
+    assert (found.word, found.itself, found.itself_n) == ("differs", 1, 12)
+    assert "against itself: 1 of 12 differ" in found.sentence
+
+
+async def test_a_difference_without_a_second_run_is_unknown_and_says_what_to_do(tmp_path):
+    runs = [await canary_run(name, say, tmp_path) for name, say in (("alone", layout()), ("both", layout("week")))]
+    (found,) = verdicts(runs).canaries
+    assert (found.word, found.parted) == ("unknown", ("can-001",))
+    assert "run one of them again under the same name" in found.sentence
+
+
+async def test_one_layout_asked_twice_shows_its_own_noise(tmp_path):
+    runs = [await canary_run("alone", say, tmp_path) for say in (layout(), layout("week"))]
+    (found,) = verdicts(runs).canaries
+    assert (found.first, found.second, found.word, found.itself) == ("alone", "alone (2)", "within tolerance", 1)

@@ -1,4 +1,5 @@
 from evener.evals.planning import plan
+from evener.evals.suites import shipped
 from evener.records.questions import Suite
 from tests.evals.answered import question
 
@@ -54,3 +55,9 @@ def test_minutes_are_unknown_without_a_rate():
 
 def test_one_candidate_has_a_score_and_no_comparison():
     assert row(50, 1).sentence == "one candidate: a score and its interval, no comparison"
+
+
+def test_a_canary_is_planned_as_what_it_is_and_not_as_a_gap():
+    (row,) = plan([shipped("canary")], models=2).suites
+    assert (row.questions, row.gap, row.sweep) == (12, None, None)
+    assert row.sentence == "has no score: shows whether two layouts of one model answer alike"

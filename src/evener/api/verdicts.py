@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from evener.edges.run_folder import open_head
+from evener.edges.run_folder import open_head, read_answers
 from evener.errors import ConfigurationError, NameUnknown
+from evener.evals import canary
 from evener.evals.verdicts import MARGIN, Dimension, verdict
+from evener.records.answers import Answer
 from evener.records.conditions import Conditions
 from evener.records.evaluation import EvalResult, SuiteResult
-from evener.records.verdicts import DimensionVerdict, Policy, Verdicts
+from evener.records.verdicts import CanaryVerdict, DimensionVerdict, Policy, Verdicts
 
 SAME = ("sampling", "thinking_asked", "thinking_observed")  # what has to be the same for an answer to be compared
 
@@ -24,14 +26,17 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
     read = [_read(path) for path in runs]
     names = _names([result for result, _ in read])
     again = _again([result.candidate for result, _ in read], names)
-    suites = dict.fromkeys((r.suite, r.sha256) for result, _ in read for r in result.results)
+    suites = dict.fromkeys((r.suite, r.sha256) for result, _ in read for r in result.results if r.suite != canary.SUITE)
     dimensions = [
         found
         for suite, sha256 in suites
         if (found := _dimension(suite, sha256, [r for r, _ in read], names, again, policy, margin, seed)) is not None
     ]
     arms = [d for (result, _), name in zip(read, names, strict=True) for d in _arms(result, name, policy, margin, seed)]
-    if not dimensions and not arms:
+    canaries = _canaries(
+        {name: _canary_answers(path, result) for path, (result, _), name in zip(runs, read, names, strict=True)}, again
+    )
+    if not dimensions and not arms and not canaries:
         raise ConfigurationError("no two of these runs share a suite of the same questions")
     return Verdicts(
         candidates=tuple(name for name in names if name not in again),
@@ -39,6 +44,7 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
         arms=tuple(arms),
         differing=_differing([conditions for _, conditions in read]),
         notes=tuple(_notes([result for result, _ in read], names)),
+        canaries=tuple(canaries),
     )
 
 
@@ -96,6 +102,29 @@ def _arms(result: EvalResult, name: str, policy: Policy, margin: float, seed: in
             asked = _asked(f"{suite}: arms of {name}", {str(arm): one for arm, one in mine.items()}, {})
             found.append(verdict(asked, policy=policy, margin=margin, seed=seed))
     return found
+
+
+def _canary_answers(path: Path, result: EvalResult) -> list[Answer]:
+    """The run's answers to the canary's prompts; none where it was not asked."""
+    prompts = {q for one in result.results if one.suite == canary.SUITE for q in one.clusters}
+    return [answer for answer in read_answers(path) if answer.asked.question in prompts] if prompts else []
+
+
+def _canaries(answers: dict[str, list[Answer]], again: dict[str, str]) -> list[CanaryVerdict]:
+    """Each candidate against the first; one that is alone against its second run."""
+    asked = {name: mine for name, mine in answers.items() if mine}
+    first, *others = [name for name in asked if name not in again] or [""]
+    others = others or [name for name in asked if again.get(name) == first]
+    repeats = {again[name]: mine for name, mine in reversed(asked.items()) if name in again}
+
+    def itself(*names: str) -> canary.Compared | None:
+        twice = next((name for name in names if name in repeats), None)
+        return None if twice is None else canary.compare(asked[twice], repeats[twice])
+
+    return [
+        canary.canary_verdict(first, other, canary.compare(asked[first], asked[other]), itself(first, other))
+        for other in others
+    ]
 
 
 def _asked(name: str, results: dict[str, SuiteResult], again: dict[str, str]) -> Dimension:

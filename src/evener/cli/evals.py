@@ -16,7 +16,9 @@ PLANNED = "Before anything is asked"
 def evaluate(
     suite: Annotated[
         list[str] | None,
-        typer.Argument(help="translation, restraint, coding, instructions, recall, or a JSONL file of your own."),
+        typer.Argument(
+            help="translation, restraint, coding, instructions, recall, canary, or a JSONL file of your own."
+        ),
     ] = None,
     url: Annotated[
         str | None, typer.Option(help="A deployment's name, or a base URL. Default: the running deployment.")
@@ -94,7 +96,7 @@ def evaluate(
 ) -> None:
     """How well a model answers: suites of questions, scored by code, with error bars.
 
-    One candidate per run. Compare several with: evener report RUN RUN ...
+    One candidate per run. Compare several with: evener verdict RUN RUN ...
 
         evener eval translation restraint --plan --models 6
         evener eval translation restraint --quick

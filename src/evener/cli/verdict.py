@@ -22,6 +22,7 @@ def verdict(
 
     Candidates are compared on the questions that they share, in pairs, with Holm's correction; above all stands the
     set that holds the best one at 95 %. The same candidate twice is the noise floor.
+    The canary says whether two layouts of one model answer alike.
     """
     from evener import state
     from evener.api import verdicts as api

@@ -7,9 +7,15 @@ from rich.table import Table
 
 from evener.cli.console import out, show_json
 from evener.codec import to_data
-from evener.records.verdicts import DimensionVerdict, PairVerdict, Verdicts
+from evener.records.verdicts import CanaryVerdict, DimensionVerdict, PairVerdict, Verdicts
 
 UNKNOWN = "-"
+CANARY = {
+    "same": "answer alike",
+    "within tolerance": "answer alike but for rounding",
+    "differs": "do not answer alike: look at it before anything is ranked",
+    "unknown": "cannot be compared",
+}
 STRIP = 30
 SHOWN_QUESTIONS = 6
 
@@ -22,6 +28,8 @@ def show(found: Verdicts, *, as_json: bool) -> None:
         out.print(f"[bold red]not asked alike[/]: {escape(', '.join(found.differing))} differ")
     for one in (*found.dimensions, *found.arms):
         _dimension(one)
+    for pair in found.canaries:
+        out.print(f"\n[bold]canary[/]: {escape(canary_line(pair))}", soft_wrap=True)
     for note in found.notes:
         out.print(escape(note), soft_wrap=True)
 
@@ -89,6 +97,10 @@ def remarks(one: DimensionVerdict) -> list[str]:
     if one.policy == "counted wrong":
         lines.append("answers that are no evidence are counted as wrong")
     return lines
+
+
+def canary_line(pair: CanaryVerdict) -> str:
+    return f"{pair.first} and {pair.second} {CANARY[pair.word]}. {pair.sentence}"
 
 
 def _figures(pair: PairVerdict) -> tuple[str, ...]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from evener.records.answers import Answer
+from evener.records.verdicts import CanaryVerdict, CanaryWord
 
+SUITE = "canary"  # the name of suites that are compared so, and never scored
 ALLOWED = 1 / 6  # of the prompts: so many more than the noise floor may part; two of twelve
 LEAST = 6  # prompts that both answered; with fewer nothing is said
 SHOWN = 40  # characters from the place on
-
-Verdict = Literal["same", "within tolerance", "differs", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +49,7 @@ def compare(ours: Sequence[Answer], theirs: Sequence[Answer]) -> Compared:
     )
 
 
-def verdict(across: Compared, itself: Compared | None, *, allowed: float = ALLOWED) -> Verdict:
+def verdict(across: Compared, itself: Compared | None, *, allowed: float = ALLOWED) -> CanaryWord:
     """What a comparison says, given what the reference layout differs from itself.
 
     "same": no answer parts. "within tolerance": no greater share of the prompts parts than in `itself`, plus `allowed`.
@@ -66,6 +65,24 @@ def verdict(across: Compared, itself: Compared | None, *, allowed: float = ALLOW
     if most >= 1:
         return "unknown"
     return "within tolerance" if len(across.partings) / across.n <= most else "differs"
+
+
+def canary_verdict(first: str, second: str, across: Compared, itself: Compared | None) -> CanaryVerdict:
+    """What two candidates' canaries say, with the noise floor where one of them was asked twice."""
+    floor = "asked once each, so there is no noise floor: run one of them again under the same name"
+    if itself is not None:
+        floor = f"noise floor, one of them against itself: {len(itself.partings)} of {itself.n} differ"
+    return CanaryVerdict(
+        first=first,
+        second=second,
+        word=verdict(across, itself),
+        n=across.n,
+        missing=across.missing,
+        parted=tuple(one.question for one in across.partings),
+        itself=None if itself is None else len(itself.partings),
+        itself_n=None if itself is None else itself.n,
+        sentence=f"{told(across)}; {floor}" if across.partings else told(across),
+    )
 
 
 def told(compared: Compared) -> str:

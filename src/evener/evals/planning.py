@@ -18,6 +18,7 @@ GAPS = (0.05, 0.10, 0.20)
 # Tokens of an answer without thinking, by scoring: assumptions, from what the references of our suites take.
 ANSWER_TOKENS = {"translation": 90, "match": 30, "tests": 300, "fill": 60, "edit": 120, "tool-call": 40, "checks": 70}
 OTHER_TOKENS = 60
+COMPARED = "has no score: shows whether two layouts of one model answer alike"
 
 
 def plan(
@@ -46,6 +47,7 @@ def plan(
 def _row(suite: Suite, *, models: int, epochs: int, each: int, tokens_per_s: float | None) -> SuitePlan:
     n, clusters = len(suite.questions), len({q.cluster for q in suite.questions})
     able = power.design(clusters, models)
+    scored = any(q.scoring != "same" for q in suite.questions)
     answers = n * epochs * each * models
     tokens = sum(ANSWER_TOKENS.get(q.scoring, OTHER_TOKENS) for q in suite.questions) * epochs * each * models
     return SuitePlan(
@@ -54,10 +56,10 @@ def _row(suite: Suite, *, models: int, epochs: int, each: int, tokens_per_s: flo
         clusters=clusters,
         answers=answers,
         minutes=None if tokens_per_s is None else tokens / tokens_per_s / 60,
-        gap=power.detectable_gap(n, models=models),
-        gap_by_clusters=power.detectable_gap(clusters, models=models),
-        sweep=able.sweep,
-        sentence=_sentence(n, clusters, models),
+        gap=power.detectable_gap(n, models=models) if scored else None,
+        gap_by_clusters=power.detectable_gap(clusters, models=models) if scored else None,
+        sweep=able.sweep if scored else None,
+        sentence=_sentence(n, clusters, models) if scored else COMPARED,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 Word = Literal[
     "better", "worse", "practically equal", "cannot be separated", "cannot be separated by design", "not comparable"
 ]
+CanaryWord = Literal["same", "within tolerance", "differs", "unknown"]
 Policy = Literal["excluded", "counted wrong"]  # what becomes of an answer that is no evidence about the model
 
 
@@ -82,10 +83,30 @@ class DimensionVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryVerdict:
+    """Whether `first` and `second`, two layouts of one model, give the same answers; nothing about right or wrong.
+
+    `n` prompts were answered by both, `missing` by one or none; the answers to `parted` differ. `itself` of
+    `itself_n` prompts differ where one of the two was asked twice: the noise floor, None without a second run.
+    """
+
+    first: str
+    second: str
+    word: CanaryWord
+    n: int
+    missing: int
+    parted: tuple[str, ...]
+    itself: int | None
+    itself_n: int | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
     """`evener verdict`. `arms` compare what one candidate did when asked once, voting, or reflecting.
 
-    `differing` names conditions that should have been the same for all candidates and were not.
+    `canaries` hold each candidate's canary against the first one's. `differing` names conditions that should have been
+    the same for all candidates and were not.
     """
 
     candidates: tuple[str, ...]
@@ -93,3 +114,4 @@ class Verdicts:
     arms: tuple[DimensionVerdict, ...]
     differing: tuple[str, ...]
     notes: tuple[str, ...]
+    canaries: tuple[CanaryVerdict, ...] = ()
