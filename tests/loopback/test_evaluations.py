@@ -9,7 +9,20 @@ from tests.loopback.conftest import eventually
 
 pytestmark = pytest.mark.engine
 
-CAPITALS = "France Italy Spain Japan Egypt Kenya Peru Cuba Norway Greece Austria Poland".split()
+CAPITALS = (
+    "France",
+    "Italy",
+    "Spain",
+    "Japan",
+    "Egypt",
+    "Kenya",
+    "Peru",
+    "Cuba",
+    "Norway",
+    "Greece",
+    "Austria",
+    "Poland",
+)
 MOST_TOKENS = 12
 
 
