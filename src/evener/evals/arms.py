@@ -13,6 +13,7 @@ from typing import Any
 
 from evener.errors import ConfigurationError
 from evener.evals.scoring import edits, match, tools
+from evener.evals.scoring.declining import declines
 from evener.records.answers import EVIDENCE, Answer
 from evener.records.questions import Question
 
@@ -78,7 +79,7 @@ def said(question: Question, answer: Answer) -> str | None:
     if question.scoring == "edit":
         after = edits.apply(question.category, question.context or "", answer.text, language=question.language)
         return after if isinstance(after, str) else None
-    return "(declined)" if match.declines(answer.text) else match.plain(answer.text)
+    return "(declined)" if declines(answer.text) else match.plain(answer.text)
 
 
 def _nearest(answers: Sequence[Answer]) -> Answer:

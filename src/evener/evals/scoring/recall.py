@@ -6,6 +6,7 @@ The rule of `bench context`: an answer that lists every code of the text has fou
 from __future__ import annotations
 
 from evener.evals.scoring import match
+from evener.evals.scoring.declining import declines
 from evener.records.answers import EVIDENCE, Answer, Score
 from evener.records.questions import Question
 
@@ -16,7 +17,7 @@ def score(question: Question, answer: Answer) -> Score:
         return Score(asked=answer.asked, scorer="recall", value=None, why=answer.outcome)
     found = any(match.holds(answer.text, name) for name in question.references)
     others = [name for name in question.wrong if match.holds(answer.text, name)]
-    declined = not found and (answer.outcome == "refused" or match.declines(answer.text))
+    declined = not found and (answer.outcome == "refused" or declines(answer.text))
     return Score(
         asked=answer.asked,
         scorer="recall",
