@@ -137,3 +137,33 @@ def test_no_cut_changes_an_answer(cuts: list[int]) -> None:
 @given(raw=st.binary(max_size=300), start=st.sampled_from([b"", b"HTTP/1.1 ", CHUNKED[:30], CHUNKED[:112]]))
 def test_no_bytes_at_all_make_the_reader_raise(raw: bytes, start: bytes) -> None:
     read(start, raw).end()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("read_at_once", "content"),
+    [
+        (b"5\r\nhello\r\n", b"hello"),
+        (b"7\r\nhel\r\nlo\r\n", b"hel\r\nlo"),
+        (b"5\r\nhello\r\n5\r\nagain\r\n", b"helloagain"),
+        (b"5\r\nhello\r\n6\r\nagai\r\n", b"helloagai\r\n"),  # a chunk that is not whole, though it looks so
+        (b"0\r\n\r\n", b""),
+    ],
+)
+def test_what_one_read_brings_is_read_whether_it_is_one_chunk_or_not(read_at_once: bytes, content: bytes) -> None:
+    reader = read(HEAD, read_at_once)
+    assert (body(reader), reader.fault, reader.complete) == (content, None, content == b"")
+
+
+@pytest.mark.parametrize("no_size", [b"zz\r\nhello\r\n", b"+5\r\nhello\r\n", b"1_0\r\nhello\r\n"])
+def test_what_is_no_chunk_size_is_a_fault_also_in_a_read_that_looks_like_one_chunk(no_size: bytes) -> None:
+    assert read(HEAD, no_size).fault is not None
+
+
+def test_an_answer_that_is_too_long_is_a_fault_also_in_whole_chunks() -> None:
+    piece = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
+    reader = read(HEAD, *[piece] * ((LONGEST_BODY_BYTES >> 20) + 1))
+    assert reader.fault is not None
+    assert len(reader.pieces) == LONGEST_BODY_BYTES >> 20

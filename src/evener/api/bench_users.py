@@ -150,6 +150,7 @@ class _Errand:
         self._kept = _Kept(folder=part.folder)
         self._has_begun = False
         self._measured_at: int | None = None  # the user count of the last measured request
+        self._whole: UsersResult | None = None  # of a load that came to its end
         self._bench = UsersBench(
             part.server, part.load, keep=self._keep, report=ears.report, earlier=part.earlier, queues=part.queues
         )
@@ -188,7 +189,7 @@ class _Errand:
     async def _load(self) -> str | None:
         """The load; why it ended early, None when it did not."""
         try:
-            async with background(self._bench.run()) as running, background(self._kept.full.wait()) as full:
+            async with background(self._measured()) as running, background(self._kept.full.wait()) as full:
                 waits: list[asyncio.Future[object]] = [running, full]
                 ended, _ = await asyncio.wait(
                     waits, timeout=self._options.duration_s, return_when=asyncio.FIRST_COMPLETED
@@ -200,8 +201,11 @@ class _Errand:
             return measure.INTERRUPTED
         return self._kept.fault
 
+    async def _measured(self) -> None:
+        self._whole = await self._bench.run()
+
     def _result(self, cut_short: str | None) -> UsersResult:
-        result = self._bench.result(cut_short)
+        result = self._bench.result(cut_short) if cut_short or self._whole is None else self._whole
         if self._options.duration_s is None:
             return result
         # Time has said when it is over: what came until then is what was asked for.

@@ -10,30 +10,28 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evener import config, files, state
 from evener.dialects import proc_net
 from evener.dialects.ssh_tunnel import LOOPBACK
 from evener.edges import deployments, measured
 from evener.edges.local_shell import LocalShell
-from evener.edges.rpc_probe import RpcProbe
 from evener.edges.ssh_shell import SshShell
 from evener.errors import ConfigurationError, EngineError, EngineMissing, HostError, HostUnreachable
-from evener.launch.bring_up import foreign_endpoints
-from evener.plan.routes import tunnelled
-from evener.plan.seats import cpu_threads
 from evener.ports import Shell
 from evener.records import rig as records
 from evener.records.card import EngineSeen, HostSeen, Scan
 from evener.records.deployment import Deployment
 from evener.records.link import LinkMeasured
 from evener.records.speed import CardMeasured
-from evener.scan.endpoints import Visited, visit
-from evener.scan.first_rig import first_rig
 from evener.scan.paths import ends
-from evener.scan.take import Door, Known, take
 from evener.together import together
+
+if TYPE_CHECKING:
+    from evener.scan.endpoints import Visited
+    from evener.scan.take import Door
+# What scanning, planning and launching need is imported where it is done: a benchmark does none, and starts sooner.
 
 WITHIN_S = 10.0
 OUT_OF_REACH_FOR_S = 60.0  # how long a host that could not be reached is not tried again
@@ -61,6 +59,8 @@ class Rig:
 
     async def scan(self, *, within_s: float = WITHIN_S) -> Scan:
         """The rig as it is now. `within_s` bounds each question; what did not answer is unknown, with the reason."""
+        from evener.scan.take import Known, take
+
         asked = [host for host in self.record.hosts if host.name in self._shells]
         _, visits = await asyncio.gather(
             together(self._knock(host, within_s) for host in asked), self._visited(within_s)
@@ -97,6 +97,10 @@ class Rig:
 
     async def _visited(self, within_s: float) -> dict[str, Visited]:
         """Endpoints are visited once: a later scan may look on while one of them serves, and a visit would queue."""
+        from evener.edges.rpc_probe import RpcProbe
+        from evener.launch.bring_up import foreign_endpoints
+        from evener.scan.endpoints import visit
+
         if self._visits is None:
             serving = {e: d.name for d in self.deployments() for e in foreign_endpoints(d.candidate)}
             self._visits = await visit(self.record, RpcProbe(), in_use=serving, within_s=within_s)
@@ -125,6 +129,8 @@ class Rig:
 
         The head's own worker, if it has one, takes the first.
         """
+        from evener.plan.routes import tunnelled
+
         behind = tunnelled(self.record)
         free = await self.ports_free_on(replace(self.record.head, address=LOOPBACK)) if behind else []
         return dict(zip(behind, reversed(free[1:]), strict=False))
@@ -150,6 +156,8 @@ def measured_speeds(scan: Scan) -> tuple[CardMeasured, ...]:
 
 
 def _still_holds(card: CardMeasured, seen: HostSeen, scan: Scan) -> bool:
+    from evener.plan.seats import cpu_threads
+
     return card.machine_id == seen.machine_id and card.threads in (None, cpu_threads(seen, scan))
 
 
@@ -163,6 +171,8 @@ async def write_first_rig(path: str | None = None, *, force: bool = False) -> Pa
 
     Raises ConfigurationError when the file exists, unless `force`, or cannot be written.
     """
+    from evener.scan.first_rig import first_rig
+
     target = Path(path or "rig.toml").expanduser()
     seen = (await Rig(config.this_machine()).scan()).hosts[0]
     try:
@@ -192,6 +202,8 @@ def _shell(host: records.Host) -> Shell | None:
 
 async def _door(host: records.Host, shell: Shell, within_s: float) -> Door:
     """Raises HostError when the host cannot be reached."""
+    from evener.scan.take import Door
+
     await shell.read("/proc/version")  # a far host's first word: what follows then has its whole time
     engine, fault = await _engine(shell, host.engine, within_s)
     kept = host.models or await _models_folder(shell)

@@ -21,7 +21,7 @@ from evener.dialects.openai_text import answer_text
 from evener.records.load import Request
 
 Keep = Callable[[Request], None]
-PORTION = 16  # pieces read before the loop gets its turn: some 0.1 ms
+PORTION = 32  # pieces read before the loop gets its turn: some 0.1 ms
 LOOKS_PER_SILENCE = 10  # how often the watchdog looks, within the time that it allows
 MOST_BETWEEN_LOOKS_S = 1.0
 GOODBYE_S = 1.0

@@ -310,7 +310,9 @@ def _without_secrets(data: Any) -> Any:
             key: "(secret)" if isinstance(value, str) and _SECRET_KEY.search(key) else _without_secrets(value)
             for key, value in data.items()
         }
-    return [_without_secrets(item) for item in data] if isinstance(data, list) else data
+    if isinstance(data, list):  # most items are numbers: the times of tokens
+        return [_without_secrets(item) if isinstance(item, dict | list) else item for item in data]
+    return data
 
 
 def _file_name(name: str) -> str:
