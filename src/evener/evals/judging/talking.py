@@ -12,6 +12,7 @@ from typing import Any, Literal
 from evener.evals import outcomes
 from evener.evals.judging import parsing
 from evener.evals.judging.tasks import Task
+from evener.evals.judging.templates import disarmed
 from evener.ports import ChatReply
 from evener.records.answers import JudgeIdentity, Judgement
 
@@ -81,7 +82,8 @@ def judgement(judge: Judge, task: Task, reply: ChatReply, *, at: datetime | None
 def _said(task: Task, text: str) -> tuple[str | None, dict[str, Any]]:
     if task.template.offered:
         return parsing.verdict(text, task.template.offered), {}
-    found = parsing.flaws(text, task.parts["translation"])
+    translation = task.parts["translation"]
+    found = parsing.flaws(text, f"{translation}\n{disarmed(translation)}")  # a quote is of one line
     if found is None:
         return None, {}
     listed = [{"severity": f.severity, "category": f.category, "span": f.span} for f in found.found]
