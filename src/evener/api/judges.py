@@ -301,13 +301,14 @@ def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: 
         rubric=counting.rubric_results(judgements),
         pairs=counting.pair_results(judgements),
         passport=found,
-        marks=(*marks, *_passport_marks(found)),
+        marks=(*marks, *passport_marks(found)),
         partial=partial,
         notes=("no two judges are equivalent: compare candidates judged by the same one only",),
     )
 
 
-def _passport_marks(found: Passport) -> list[str]:
+def passport_marks(found: Passport) -> list[str]:
+    """What speaks against a judge: probes that it failed too often."""
     return [
         f"{what}: {one.hits} of {one.n}"
         for what, one in (

@@ -43,10 +43,13 @@ def find(name: str) -> RunData:
 
 def tell(data: RunData) -> Story:
     """What a report says about the run. Raises RunUnreadable when its telemetry cannot be read."""
+    from evener.api import eval_stories
     from evener.api.unfinished import with_levels
 
-    data = with_levels(data)
-    return story.tell(data.run, data.summary, data.facts, data.requests, read_telemetry(data.path))
+    data, evaluation = with_levels(data), eval_stories.read(data)
+    return story.tell(
+        data.run, data.summary, data.facts, data.requests, read_telemetry(data.path), evaluation=evaluation
+    )
 
 
 def compare(a: RunData, b: RunData) -> Against:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from evener.edges.run_folder import open_head, read_answers
+from evener.api import disagreements
+from evener.edges.run_folder import RunData, open_run, read_answers
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import canary
 from evener.evals.verdicts import MARGIN, Dimension, verdict
 from evener.records.answers import Answer
 from evener.records.conditions import Conditions
 from evener.records.evaluation import EvalResult, SuiteResult
-from evener.records.verdicts import CanaryVerdict, DimensionVerdict, Policy, Verdicts
+from evener.records.verdicts import CanaryVerdict, DifferingCondition, DimensionVerdict, Ending, Policy, Verdicts
+from evener.report import rows
 
 SAME = ("sampling", "thinking_asked", "thinking_observed")  # what has to be the same for an answer to be compared
 
@@ -23,37 +26,49 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
 
     Raises ConfigurationError for runs that are no evaluations, or of which no two share a suite.
     """
-    read = [_read(path) for path in runs]
-    names = _names([result for result, _ in read])
-    again = _again([result.candidate for result, _ in read], names)
-    suites = dict.fromkeys((r.suite, r.sha256) for result, _ in read for r in result.results if r.suite != canary.SUITE)
+    opened = [open_run(path) for path in runs]
+    results = [_result(data) for data in opened]
+    names = _names(results)
+    again = _again([result.candidate for result in results], names)
+    spoken = disagreements.read(dict(zip(names, opened, strict=True)))
+    suites = dict.fromkeys((r.suite, r.sha256) for result in results for r in result.results if r.suite != canary.SUITE)
     dimensions = [
         found
         for suite, sha256 in suites
-        if (found := _dimension(suite, sha256, [r for r, _ in read], names, again, policy, margin, seed)) is not None
+        if (found := _dimension(_of_suite(suite, sha256, results, names), spoken, again, policy, margin, seed))
     ]
-    arms = [d for (result, _), name in zip(read, names, strict=True) for d in _arms(result, name, policy, margin, seed)]
+    arms = [d for result, name in zip(results, names, strict=True) for d in _arms(result, name, policy, margin, seed)]
     canaries = _canaries(
-        {name: _canary_answers(path, result) for path, (result, _), name in zip(runs, read, names, strict=True)}, again
+        {name: _canary_answers(data.path, one) for name, data, one in zip(names, opened, results, strict=True)}, again
     )
     if not dimensions and not arms and not canaries:
         raise ConfigurationError("no two of these runs share a suite of the same questions")
+    conditions = {name: data.run.conditions for name, data in zip(names, opened, strict=True)}
+    differing = _differing(list(conditions.values()))
     return Verdicts(
         candidates=tuple(name for name in names if name not in again),
         dimensions=tuple(dimensions),
         arms=tuple(arms),
-        differing=_differing([conditions for _, conditions in read]),
-        notes=tuple(_notes([result for result, _ in read], names)),
+        differing=differing,
+        notes=(*_notes(results, names), *(spoken.notes if dimensions else ())),
         canaries=tuple(canaries),
+        runs={name: data.run.id for name, data in zip(names, opened, strict=True)},
+        conditions=_apart(conditions, first=differing),
     )
 
 
-def _read(path: Path) -> tuple[EvalResult, Conditions]:
-    run, summary = open_head(path)
-    found = next((s.evaluation for s in summary.stages if s.evaluation is not None), None) if summary else None
+def are_evaluations(runs: Sequence[RunData]) -> bool:
+    """Whether all of them asked questions: then they are compared by verdicts."""
+    return all(data.run.what == "eval" for data in runs)
+
+
+def _result(data: RunData) -> EvalResult:
+    stages = data.summary.stages if data.summary else ()
+    found = next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
     if found is None:
-        raise NameUnknown(f"{path.name} holds no finished evaluation", hint=f"evener eval --resume {path.name}")
-    return found, run.conditions
+        name = data.path.name
+        raise NameUnknown(f"{name} holds no finished evaluation", hint=f"evener eval --resume {name}")
+    return found
 
 
 def _names(results: Sequence[EvalResult]) -> list[str]:
@@ -71,26 +86,53 @@ def _again(candidates: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return {name: candidate for candidate, name in zip(candidates, names, strict=True) if candidate != name}
 
 
+def _of_suite(suite: str, sha256: str, results: Sequence[EvalResult], names: Sequence[str]) -> dict[str, SuiteResult]:
+    """The same questions, asked once, by candidate."""
+    return {
+        name: one
+        for result, name in zip(results, names, strict=True)
+        for one in result.results
+        if (one.suite, one.sha256, one.arm) == (suite, sha256, "single")
+    }
+
+
 def _dimension(
-    suite: str,
-    sha256: str,
-    results: Sequence[EvalResult],
-    names: Sequence[str],
+    mine: Mapping[str, SuiteResult],
+    spoken: disagreements.Spoken,
     again: dict[str, str],
     policy: Policy,
     margin: float,
     seed: int,
 ) -> DimensionVerdict | None:
     """One suite over all candidates that were asked once; None where fewer than two have it."""
-    mine = {
-        name: one
-        for result, name in zip(results, names, strict=True)
-        for one in result.results
-        if (one.suite, one.sha256, one.arm) == (suite, sha256, "single")
-    }
     if len(mine) < 2:
         return None
-    return verdict(_asked(suite, mine, again), policy=policy, margin=margin, seed=seed)
+    suite = next(iter(mine.values())).suite
+    found = verdict(_asked(suite, mine, again), policy=policy, margin=margin, seed=seed)
+    apart = disagreements.of(found, {name: one.scores for name, one in mine.items()}, spoken)
+    return replace(found, endings=_endings(found, mine), disagreements=apart)
+
+
+def _endings(found: DimensionVerdict, mine: Mapping[str, SuiteResult]) -> tuple[Ending, ...]:
+    """Of every candidate, best first, and of those that were asked again."""
+    ranked = [standing.candidate for standing in found.standings]
+    return tuple(_ending(name, mine[name]) for name in dict.fromkeys((*ranked, *mine)))
+
+
+def _ending(name: str, one: SuiteResult) -> Ending:
+    return Ending(
+        candidate=name,
+        asked=one.asked,
+        answered=one.answered,
+        excluded=one.standing.mean,
+        counted_wrong=one.counted_wrong.mean,
+        truncated=one.truncated,
+        thought=one.thought,
+        outcomes=one.standing.outcomes,
+        reasons=one.standing.reasons,
+        tokens=one.tokens,
+        seconds=one.seconds,
+    )
 
 
 def _arms(result: EvalResult, name: str, policy: Policy, margin: float, seed: int) -> list[DimensionVerdict]:
@@ -99,8 +141,9 @@ def _arms(result: EvalResult, name: str, policy: Policy, margin: float, seed: in
     for suite in dict.fromkeys(one.suite for one in result.results):
         mine = {one.arm: one for one in result.results if one.suite == suite}
         if len(mine) > 1:
-            asked = _asked(f"{suite}: arms of {name}", {str(arm): one for arm, one in mine.items()}, {})
-            found.append(verdict(asked, policy=policy, margin=margin, seed=seed))
+            arms = {str(arm): one for arm, one in mine.items()}
+            said = verdict(_asked(f"{suite}: arms of {name}", arms, {}), policy=policy, margin=margin, seed=seed)
+            found.append(replace(said, endings=_endings(said, arms)))
     return found
 
 
@@ -127,7 +170,7 @@ def _canaries(answers: dict[str, list[Answer]], again: dict[str, str]) -> list[C
     ]
 
 
-def _asked(name: str, results: dict[str, SuiteResult], again: dict[str, str]) -> Dimension:
+def _asked(name: str, results: Mapping[str, SuiteResult], again: dict[str, str]) -> Dimension:
     clusters = {q: cluster for one in results.values() for q, cluster in one.clusters.items()}
     return Dimension(
         name=name,
@@ -143,6 +186,16 @@ def _differing(conditions: Sequence[Conditions]) -> tuple[str, ...]:
     """What should have been the same for all and was not, or is not known of all."""
     first = conditions[0]
     return tuple(name for name in SAME if any(getattr(c, name) != getattr(first, name) for c in conditions))
+
+
+def _apart(conditions: Mapping[str, Conditions], *, first: Sequence[str]) -> tuple[DifferingCondition, ...]:
+    """Every condition that is not the same for all, in words."""
+    words = {name: dict(rows.conditions(stated)) for name, stated in conditions.items()}
+    known = dict.fromkeys((*(rows.condition(name) for name in first), *next(iter(words.values()))))
+    found = [
+        DifferingCondition(name=name, values={candidate: of[name] for candidate, of in words.items()}) for name in known
+    ]
+    return tuple(one for one in found if len(set(one.values.values())) > 1)
 
 
 def _notes(results: Sequence[EvalResult], names: Sequence[str]) -> list[str]:

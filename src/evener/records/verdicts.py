@@ -62,6 +62,60 @@ class Fragile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How one candidate's answers to one dimension ended, and its mean under both policies."""
+
+    candidate: str
+    asked: int  # answers that were wanted
+    answered: int  # replies that came, of whatever outcome
+    excluded: float | None  # the mean with answers left out that are no evidence
+    counted_wrong: float | None  # the mean with these answers counted as wrong
+    truncated: float | None  # share of answers cut short by the token limit
+    thought: float | None  # share of answers that show thinking, whatever was asked
+    outcomes: dict[str, int]  # outcome -> answers
+    reasons: dict[str, int]  # why unscored -> answers
+    tokens: int | None
+    seconds: float  # of all answers, one after the other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One candidate's answer to one question. `score` is the mean of its epochs."""
+
+    candidate: str
+    text: str
+    score: float | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """A question on which two candidates lie far apart, with both answers, of the first epoch that both have.
+
+    Which answer stands first is drawn, so that it can be read without knowing whose it is. Long texts are cut in the
+    middle and say so.
+    """
+
+    question: str
+    category: str
+    system: str | None
+    context: str | None
+    prompt: str
+    references: tuple[str, ...]
+    rubric: str | None
+    answers: tuple[Said, Said]
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferingCondition:
+    """A condition that is not the same for all candidates, in words; None where it is not known."""
+
+    name: str
+    values: dict[str, str | None]  # candidate -> value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DimensionVerdict:
     """Everything that one dimension proves. `best` holds the best candidate at 95 %; `dropped` are ruled out.
 
@@ -80,6 +134,8 @@ class DimensionVerdict:
     noise: float | None
     sentence: str
     design: str
+    endings: tuple[Ending, ...] = ()  # in the order of the standings
+    disagreements: tuple[Disagreement, ...] = ()  # of the leader with the second, then with the third
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,4 +170,6 @@ class Verdicts:
     arms: tuple[DimensionVerdict, ...]
     differing: tuple[str, ...]
     notes: tuple[str, ...]
+    runs: dict[str, str] = field(default_factory=dict)  # candidate -> the id of its run
+    conditions: tuple[DifferingCondition, ...] = ()  # all that differ, those of `differing` first
     canaries: tuple[CanaryVerdict, ...] = ()

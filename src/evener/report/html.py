@@ -8,12 +8,13 @@ from typing import Any
 
 from evener.records.load import Spread
 from evener.records.run import Run
-from evener.report import charts, crowd, drawing, level_columns, pair_chart, picture, time_chart, words
+from evener.report import charts, crowd, drawing, evals_rows, level_columns, pair_chart, picture, time_chart, words
 from evener.report.against_parts import Against
 from evener.report.against_view import written
 from evener.report.cautions import holder
 from evener.report.charts import Series
 from evener.report.context_rows import heat
+from evener.report.forest import Line, forest
 from evener.report.headlines import repeated
 from evener.report.pair_view import METRICS
 from evener.report.parts import CardRow, Curve, Layout, Panel, Story
@@ -50,6 +51,7 @@ def page(story: Story, run: Run) -> str:
         time_svg=Markup(_time(story)),
         drift_svgs=[Markup(svg) for svg in _drifts(story.layouts)],
         pair_svgs=[Markup(svg) for svg in _pairs(story)],
+        scores_svg=Markup(_scores(story)),
         pictures=[picture.draw(run, layout) for layout in story.layouts],
         label={layout.name: layout.label for layout in story.layouts},
         memory_scale=memory_scale(story.layouts),
@@ -94,6 +96,12 @@ def _environment() -> Any:
         failures=crowd.failures,
         legend=_legend,
         is_spread=lambda value: isinstance(value, Spread),
+        suite_rows=evals_rows.suite_rows,
+        suite_name=evals_rows.named,
+        why=evals_rows.reasons,
+        how_asked=evals_rows.how,
+        judge_lines=evals_rows.judge_lines,
+        label_lines=evals_rows.label_lines,
     )
     return environment
 
@@ -139,6 +147,17 @@ def _pairs(story: Story) -> list[str]:
         else pair_chart.dot_plot(found, margin=story.pair.margin, name=f"pair-{index}")
         for index, found in enumerate(story.pair.differences)
     ]
+
+
+def _scores(story: Story) -> str:
+    """A line per suite and arm of an evaluation."""
+    result = story.evaluation.result if story.evaluation else None
+    lines = [
+        Line(name=evals_rows.named(one), mean=one.standing.mean, interval=one.standing.interval, n=one.standing.n)
+        for one in (result.results if result else ())
+        if one.standing.mean is not None
+    ]
+    return forest(lines, name="scores")
 
 
 def _charts(layouts: Sequence[Layout]) -> tuple[Chart, ...]:

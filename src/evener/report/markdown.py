@@ -8,7 +8,7 @@ from evener.records.context_limits import ContextResult, Scored
 from evener.records.load import Spread
 from evener.records.pair import PairResult
 from evener.records.speed_rows import SpeedResult
-from evener.report import level_columns
+from evener.report import evals_written, level_columns
 from evener.report.context_rows import HeatCell, heat
 from evener.report.crowd import failed_lines, how
 from evener.report.headlines import repeated
@@ -30,6 +30,7 @@ def document(story: Story) -> str:
         _list([f"{'**' if c.grave else ''}{escaped(c.text)}{'**' if c.grave else ''}" for c in story.cautions]),
         _list([escaped(text) for text in story.findings]),
         *(_pair(story.pair) if story.pair else ()),
+        *(evals_written.markdown(story.evaluation) if story.evaluation else ()),
         *(part for layout in story.layouts for part in _layout(layout)),
         _conditions(story),
         _list([escaped(text) for text in story.limits], "#### What these figures do not say"),

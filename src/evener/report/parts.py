@@ -12,6 +12,7 @@ from evener.records.pair import PairResult
 from evener.records.speed_rows import SpeedResult
 from evener.records.telemetry import Cooled, Drift, Telemetry
 from evener.records.verification import CardCheck, CardVerdict, FreedCheck, FreedVerdict
+from evener.report.evals_parts import Evaluated
 
 Outcome = Literal["slower", "faster", "cannot be separated", "unknown"]
 RunState = Literal["complete", "partial", "unfinished"]
@@ -219,6 +220,7 @@ class Story:
     moments: tuple[Moment, ...]
     pair: PairResult | None = None
     timeline: Timeline | None = None
+    evaluation: Evaluated | None = None  # of `eval`; then there are no layouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A story's figures as CSV: a line per user count, speed row, length of the context, or difference of a pair. Pure.
+"""A story's figures as CSV: a line per user count, speed row, length of the context, difference of a pair, or suite.
 
 Unknown is an empty cell, never zero. Text of strangers cannot become a formula.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from evener.records.context_limits import Scored
 from evener.records.pair import PairResult
 from evener.records.speed_rows import Repeated
+from evener.report import evals_written
 from evener.report.level_rows import level_row
 from evener.report.parts import Layout, Story
 from evener.report.plain_tables import csv_text
@@ -21,10 +22,18 @@ Row = dict[str, Any]
 
 def sheet(story: Story) -> str:
     """Every line says which run and layout it is of. A run holds lines of one kind; "" where nothing was measured."""
-    rows = list(_pair(story.pair) if story.pair else (row for layout in story.layouts for row in _layout(layout)))
+    rows = list(_rows(story))
     heads = list(dict.fromkeys(name for row in rows for name in row))
     about = [story.id, story.what]
     return csv_text(["run", "what", *heads], [[*about, *(row.get(head) for head in heads)] for row in rows])
+
+
+def _rows(story: Story) -> Iterator[Row]:
+    if story.pair:
+        return _pair(story.pair)
+    if story.evaluation:
+        return evals_written.lines(story.evaluation)
+    return (row for layout in story.layouts for row in _layout(layout))
 
 
 def _layout(layout: Layout) -> Iterator[Row]:

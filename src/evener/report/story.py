@@ -9,8 +9,9 @@ from evener.records.load import Request
 from evener.records.pair import PairResult
 from evener.records.run import Run, Stage, Summary
 from evener.records.telemetry import Sample
-from evener.report import comparing, headlines, recover, rows
+from evener.report import comparing, evals_story, headlines, recover, rows
 from evener.report.cautions import cautions
+from evener.report.evals_parts import Evaluated
 from evener.report.limits import limits
 from evener.report.parts import Comparison, Layout, Story
 from evener.report.timeline import timeline
@@ -23,8 +24,15 @@ def tell(
     facts: Sequence[Fact],
     requests: Sequence[Request],
     samples: Sequence[Sample] = (),
+    *,
+    evaluation: Evaluated | None = None,
 ) -> Story:
-    """The whole story. `summary` is None for a run that never finished; then its facts tell how far it came."""
+    """The whole story. `summary` is None for a run that never finished; then its facts tell how far it came.
+
+    `evaluation` is what an evaluation's own files hold: then the story is about that.
+    """
+    if evaluation is not None:
+        return evals_story.tell(run, summary, facts, evaluation)
     stages = summary.stages if summary else recover.stages(facts) or planned(run)
     layouts = rows.layouts(run, stages)
     users = comparing.common_users(layouts)

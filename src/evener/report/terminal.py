@@ -13,7 +13,7 @@ from evener.records.load import UsersResult
 from evener.records.pair import PairResult
 from evener.records.plan import Candidate, DevicePlan
 from evener.records.verification import CardCheck, FreedCheck
-from evener.report import bench_tables, cells, users_view
+from evener.report import bench_tables, cells, evals_view, users_view
 from evener.report.cautions import holder
 from evener.report.crowd import failed_lines, how
 from evener.report.pair_view import pair_table
@@ -28,7 +28,8 @@ _LAST_MOMENTS = 8
 def view(story: Story) -> RenderableType:
     """The whole report."""
     pair = [pair_table(story.pair.differences, invalid=invalid_because(story.pair))] if story.pair else []
-    parts = [_head(story), *pair, *(_layout(layout) for layout in story.layouts), _conditions(story)]
+    evaluated = evals_view.parts(story.evaluation) if story.evaluation else ()
+    parts = [_head(story), *pair, *evaluated, *(_layout(layout) for layout in story.layouts), _conditions(story)]
     parts += [_limits(story)] if story.limits else []
     if story.state != "complete" and story.moments:
         parts.insert(1, _moments(story))

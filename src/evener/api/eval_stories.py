@@ -1,0 +1,133 @@
+"""What the folder of one evaluation holds, for its report: its answer, what judges said, what people said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from evener.api import evals, judges
+from evener.edges import run_folder
+from evener.edges.run_folder import RunData
+from evener.errors import ConfigurationError, NameUnknown
+from evener.evals import review
+from evener.evals.judging import counting, families
+from evener.records.answers import Answer, Asked, Judgement, Review
+from evener.records.evaluation import EvalAsked, EvalResult
+from evener.records.questions import Question
+from evener.report.evals_parts import Evaluated, Judged, Labels
+
+
+def read(data: RunData) -> Evaluated | None:
+    """None for a run of something else. Raises RunUnreadable."""
+    if data.run.what != "eval":
+        return None
+    stages = data.summary.stages if data.summary else ()
+    result = next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
+    asked = _asked(data)
+    latest = latest_answers(data)
+    questions, notes = _questions(asked)
+    judgements = run_folder.read_judgements(data.path)
+    reviews = run_folder.read_reviews(data.path)
+    return Evaluated(
+        candidate=result.candidate if result else asked.candidate if asked else data.path.name,
+        asked=asked,
+        result=result,
+        answers=len(latest),
+        outcomes=dict(Counter(answer.outcome for answer in latest)),
+        judged=_judged(questions, judgements, reviews, result),
+        labels=_labels(latest, judgements, reviews, result),
+        notes=tuple(notes if judgements else ()),
+    )
+
+
+def latest_answers(data: RunData) -> list[Answer]:
+    """The last reply to each question, of every arm: what was asked again after a break counts once."""
+    return list({answer.asked: answer for answer in run_folder.read_answers(data.path)}.values())
+
+
+def _asked(data: RunData) -> EvalAsked | None:
+    try:
+        return evals.asked_of(data)
+    except ConfigurationError:  # answers of another tool
+        return None
+
+
+def _questions(asked: EvalAsked | None) -> tuple[dict[str, Question], list[str]]:
+    """The questions, or why there are none."""
+    if asked is None:
+        return {}, ["its questions are another tool's: penalties of translations cannot be worked out"]
+    try:
+        return {q.id: q for one in evals.chosen(asked) for q in one.questions}, []
+    except (ConfigurationError, NameUnknown) as error:
+        return {}, [f"{error.message}: penalties of translations cannot be worked out"]
+
+
+def _judged(
+    questions: Mapping[str, Question],
+    judgements: Sequence[Judgement],
+    reviews: Sequence[Review],
+    result: EvalResult | None,
+) -> tuple[Judged, ...]:
+    """One per judge, by all that tells two of them apart."""
+    by_judge: dict[str, list[Judgement]] = {}
+    for one in judgements:
+        by_judge.setdefault(repr(one.judge), []).append(one)
+    return tuple(_one_judge(questions, mine, reviews, result) for mine in by_judge.values())
+
+
+def _one_judge(
+    questions: Mapping[str, Question], mine: Sequence[Judgement], reviews: Sequence[Review], result: EvalResult | None
+) -> Judged:
+    known = [one for one in mine if one.probe is not None or one.asked.question in questions]
+    passport = counting.passport(mine, people=review.with_people(mine, reviews))
+    judge = mine[0].judge
+    names = (result.model, result.candidate) if result else ()
+    own = [name for name in dict.fromkeys(names) if families.is_related(judge.model, name)]
+    return Judged(
+        judge=judge,
+        judgements=len(mine),
+        unparseable=sum(one.outcome == "judge_unparseable" for one in mine),
+        failed=sum(one.outcome == "judge_error" for one in mine),
+        mqm=counting.mqm_results(questions, known),
+        rubric=counting.rubric_results(mine),
+        pairs=counting.pair_results(mine),
+        passport=passport,
+        marks=(*(f"judges its own family: {name}" for name in own), *judges.passport_marks(passport)),
+    )
+
+
+def _labels(
+    answers: Sequence[Answer],
+    judgements: Sequence[Judgement],
+    reviews: Sequence[Review],
+    result: EvalResult | None,
+) -> tuple[Labels, ...]:
+    machine = review.machine_labels(judgements, _scores(answers, result))
+    standing = list(review.standing_labels(reviews).values())
+    found = []
+    for pool in dict.fromkeys(one.pool for one in standing):
+        mine = [one for one in standing if one.pool == pool]
+        alike = review.with_machine(reviews, machine, pool=pool)
+        found.append(
+            Labels(
+                pool=pool,
+                people=len({one.reviewer for one in mine}),
+                labels=dict(Counter(one.label for one in mine if one.label is not None)),
+                n=alike.n,
+                agreement=alike.raw,
+                kappa=alike.kappa,
+                ac1=alike.ac1,
+            )
+        )
+    return tuple(found)
+
+
+def _scores(answers: Sequence[Answer], result: EvalResult | None) -> dict[Asked, float | None]:
+    """What code said of each question, where every epoch of it was scored alike."""
+    means = {
+        name: value
+        for one in (result.results if result else ())
+        if one.arm == "single"
+        for name, value in one.scores.items()
+    }
+    return {a.asked: means.get(a.asked.question) for a in answers if a.asked.arm == "single"}

@@ -1,0 +1,192 @@
+"""An evaluation's figures in words, the same in every face: points of 100, their interval, and how answers ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evener.records.evaluation import EvalResult, SuiteResult
+from evener.records.judging import MqmResult, Passport, Share
+from evener.records.verdicts import Standing
+from evener.report.evals_parts import Judged, Labels
+from evener.report.words import UNKNOWN, count, percent
+
+SHOWN_OUTCOMES = 3
+PROBES = (
+    ("known", "known labels"),
+    ("retest", "asked again"),
+    ("order", "both orders"),
+    ("identical", "itself against itself"),
+    ("length", "not taken in by padding"),
+    ("people", "agrees with people"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRow:
+    """One line of the table of scores. `category` None: the whole suite under one arm."""
+
+    name: str
+    category: str | None
+    score: str
+    interval: str
+    counted_wrong: str  # the score with answers that are no evidence counted as wrong
+    n: str
+    clusters: str
+    unscored: str
+    others: str  # what became of the answers that are not "ok"
+
+
+def suite_rows(result: EvalResult) -> list[SuiteRow]:
+    """A row per suite and arm, the categories of the single arm below it."""
+    rows = []
+    for one in result.results:
+        rows.append(_row(named(one), None, one.standing, points(one.counted_wrong.mean), others(one)))
+        if one.arm == "single" and len(one.categories) > 1:
+            rows += [_row(one.suite, name, standing, "", "") for name, standing in one.categories.items()]
+    return rows
+
+
+def _row(name: str, category: str | None, standing: Standing, wrong: str, ended: str) -> SuiteRow:
+    return SuiteRow(
+        name=name,
+        category=category,
+        score=points(standing.mean),
+        interval=interval(standing.interval),
+        counted_wrong=wrong,
+        n=str(standing.n),
+        clusters=str(standing.clusters),
+        unscored=str(standing.unscored) if standing.unscored else UNKNOWN,
+        others=ended,
+    )
+
+
+def named(one: SuiteResult) -> str:
+    return one.suite if one.arm == "single" else f"{one.suite} ({one.arm})"
+
+
+def points(share: float | None) -> str:
+    """A share as points of 100: "62.5"."""
+    return UNKNOWN if share is None else f"{share * 100:.1f}"
+
+
+def interval(ends: tuple[float, float] | None) -> str:
+    return UNKNOWN if ends is None else f"{ends[0] * 100:.0f}-{ends[1] * 100:.0f}"
+
+
+def signed(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{share * 100:+.1f}"
+
+
+def signed_interval(ends: tuple[float, float] | None) -> str:
+    return UNKNOWN if ends is None else f"{ends[0] * 100:+.0f} to {ends[1] * 100:+.0f}"
+
+
+def p_value(p: float | None) -> str:
+    return UNKNOWN if p is None else "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def others(one: SuiteResult) -> str:
+    """The most frequent outcomes beside "ok", and how many answers show thinking."""
+    ended = outcomes(one.standing.outcomes)
+    thought = f"{percent(one.thought)} show thinking" if one.thought else ""
+    return ", ".join(part for part in (ended, thought) if part)
+
+
+def outcomes(found: Mapping[str, int], *, most: int = SHOWN_OUTCOMES) -> str:
+    ranked = sorted(((n, name) for name, n in found.items() if name != "ok"), reverse=True)
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for n, name in ranked[:most])
+
+
+def reasons(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {why}" for why, n in found.items())
+
+
+def measures(one: SuiteResult) -> list[tuple[str, str]]:
+    """(name, figure) of what a suite says besides its mean."""
+    return [(name.replace("_", " "), f"{value:.2f}") for name, value in one.measures.items() if value is not None]
+
+
+def remarks(one: SuiteResult) -> list[str]:
+    """What a reader must know beside the row of a suite, one line each."""
+    lines = []
+    if one.arm == "single" and (known := measures(one)):
+        lines.append(f"{named(one)}: {', '.join(f'{name} {value}' for name, value in known)}")
+    if one.standing.reasons:
+        lines.append(f"{named(one)}: unscored: {reasons(one.standing.reasons)}")
+    if one.harmed is not None:
+        lines.append(f"{named(one)}: {changed(one)}, {price(one)}")
+    return lines
+
+
+def changed(one: SuiteResult) -> str:
+    """What an arm did to the answers of the single one."""
+    return f"{one.healed} wrong answers healed, {one.harmed} right ones spoiled"
+
+
+def price(one: SuiteResult) -> str:
+    tokens = "tokens not counted" if one.tokens is None else count(one.tokens, "token")
+    return f"{tokens}, {one.seconds:.0f} s"
+
+
+def how(result: EvalResult) -> str:
+    """How the questions were asked, in one line."""
+    thinking = {True: "on", False: "off", None: "left to the model"}[result.thinking_asked]
+    return (
+        f"{count(result.epochs, 'epoch')}, temperature {result.temperature:g}, seed {result.seed}, "
+        f"thinking {thinking}, {result.parallel} at once; 95 % intervals by cluster"
+    )
+
+
+def share(one: Share) -> str:
+    ends = "" if one.interval is None else f" ({one.interval[0]:.0%}-{one.interval[1]:.0%})"
+    return f"{one.hits}/{one.n}{ends}"
+
+
+def passport(found: Passport) -> list[tuple[str, str]]:
+    """(probe, share) of what was tested."""
+    return [(words, share(one)) for name, words in PROBES if (one := getattr(found, name)) is not None]
+
+
+def judge_lines(one: Judged) -> list[str]:
+    """What was found, what the judge is worth, and what speaks against it."""
+    lines = [_mqm(found) for found in one.mqm]
+    lines += [f"{found.candidate}: {share(found.passed)} met the rubric" for found in one.rubric]
+    lines += [
+        f"{p.first} against {p.second}: {p.first_wins} won, {p.second_wins} lost, {p.ties} ties "
+        f"({p.order_changed} by order), p {p_value(p.p)}"
+        for p in one.pairs
+    ]
+    tested = passport(one.passport)
+    told = ", ".join(f"{name} {value}" for name, value in tested)
+    lines.append(f"passport: {told}" if tested else "passport: not tested")
+    lines.append(f"{count(one.judgements, 'reply', 'replies')}, {one.unparseable} not readable, {one.failed} failed")
+    return lines + [f"mark: {mark}" for mark in one.marks]
+
+
+def _mqm(found: MqmResult) -> str:
+    ends = "" if found.interval is None else f" ({found.interval[0]:.0f}-{found.interval[1]:.0f})"
+    errors = ", ".join(f"{n} {severity}" for severity, n in found.errors.items()) or "no errors"
+    invented = f"; {count(found.invented, 'quote')} not in the text" if found.invented else ""
+    return (
+        f"{found.candidate}, {found.direction}: penalty {found.per_1000:.1f}{ends} per 1000 source units, "
+        f"{count(found.segments, 'segment')} of {count(found.documents, 'document')}: {errors}{invented}"
+    )
+
+
+def label_lines(found: Sequence[Labels]) -> list[str]:
+    """One per pool: who said what, and how far it is what code or judge says."""
+    return [
+        f"{one.pool} pool: {count(sum(one.labels.values()), 'label')} of {count(one.people, 'person', 'people')} "
+        f"({', '.join(f'{n} {label}' for label, n in one.labels.items())}); {_agreement(one)}"
+        for one in found
+    ]
+
+
+def _agreement(one: Labels) -> str:
+    if one.agreement is None:
+        return "none of it was scored by code or judge"
+    more = [f"{name} {value:.2f}" for name, value in (("kappa", one.kappa), ("AC1", one.ac1)) if value is not None]
+    return f"the same as code or judge in {percent(one.agreement)} of {one.n}" + (
+        f", {', '.join(more)}" if more else ""
+    )

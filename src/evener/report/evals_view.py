@@ -1,0 +1,60 @@
+"""An evaluation in the terminal: scores with their intervals, and beside them how answers ended. Names are text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+
+from evener.records.evaluation import EvalResult
+from evener.report import cells
+from evener.report.evals_parts import Evaluated
+from evener.report.evals_rows import how, judge_lines, label_lines, remarks, suite_rows
+
+# Dropped in this order where there is no room; how answers ended stays beside the scores.
+_OPTIONAL = ("clusters", "if wrong", "unscored")
+
+
+def parts(found: Evaluated) -> Iterator[RenderableType]:
+    """The table of scores and what belongs to it; nothing of scores for a run that never ended."""
+    if found.result is not None:
+        yield Group(scores_table(found.result), *_lines(found.result))
+    for one in found.judged:
+        yield _titled(f"Judged by {one.judge.model} at {one.judge.provider}", judge_lines(one))
+    if found.labels:
+        yield _titled("Looked at by people", label_lines(found.labels))
+
+
+def _lines(result: EvalResult) -> Iterator[RenderableType]:
+    for one in result.results:
+        yield from (cells.text(line) for line in remarks(one))
+    yield cells.text((f"{how(result)}.", "dim"))
+
+
+def _titled(title: str, lines: Collection[str]) -> RenderableType:
+    bullets = [Padding(cells.bullet("-", line), (0, 0, 0, 2)) for line in lines]
+    return Group(cells.text((title, "bold")), *bullets)
+
+
+def scores_table(result: EvalResult, *, width: int | None = None) -> RenderableType:
+    """One row per suite and arm, its categories below it."""
+    invalid = None if result.validity == "valid" else result.validity
+
+    def build(dropped: Collection[str]) -> Table:
+        columns = [name for name in ("score", "95 %", "if wrong", "n", "clusters", "unscored") if name not in dropped]
+        table = cells.table("suite", *(f"#{name}" for name in columns), "other outcomes")
+        table.columns[0].min_width, table.columns[-1].min_width = 12, 12
+        if invalid:
+            table.caption = cells.text((f"invalid, not to be used: {invalid}", "bold red"))
+            table.caption_justify = "left"
+        for row in suite_rows(result):
+            known = {"score": row.score, "95 %": row.interval, "if wrong": row.counted_wrong, "n": row.n}
+            known |= {"clusters": row.clusters, "unscored": row.unscored}
+            name = cells.text((row.name, "bold")) if row.category is None else cells.text(f"  {row.category}")
+            figures = (known[column] for column in columns)
+            table.add_row(name, *figures, cells.text((row.others, "yellow")), style="dim strike" if invalid else None)
+        return table
+
+    return cells.Fitted(build, _OPTIONAL, width=width)
