@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evener.bench.limits import comfort, comfortable, meets, parse_limits, requests_needed, share
-from evener.errors import ConfigurationError
+from evener.bench.limits import comfort, comfortable, meets, requests_needed, share
 from evener.records.load import Comfort, Counts, Level, Limits, Share, Spread
 
 LIMITS = Limits(ttft_ms=2000.0, tpot_ms=66.0)
@@ -28,25 +27,6 @@ def at(users: int, met: int, of: int, *, people: bool = False, whole: bool = Tru
         within_limits=seen,
         comfort=comfort(seen, 0.9) if whole else None,
     )
-
-
-@pytest.mark.parametrize(
-    ("texts", "limits"),
-    [
-        (["ttft:2000", "tpot:100"], Limits(ttft_ms=2000.0, tpot_ms=100.0)),
-        (["ttft:2000,tpot:66.5"], Limits(ttft_ms=2000.0, tpot_ms=66.5)),
-        (["tpot:50"], Limits(tpot_ms=50.0)),
-        ([], None),
-    ],
-)
-def test_limits_are_read_as_people_of_other_benchmarks_write_them(texts: list[str], limits: Limits | None) -> None:
-    assert parse_limits(texts) == limits
-
-
-@pytest.mark.parametrize("text", ["ttft", "ttft:", "ttft:fast", "e2e:3", "tpot:-1", "tpot:0"])
-def test_what_is_no_limit_is_named(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'{text}' is no limit"):
-        parse_limits([text])
 
 
 def test_a_request_meets_the_limits_when_both_its_times_do() -> None:

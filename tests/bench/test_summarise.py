@@ -163,7 +163,7 @@ def test_a_level_that_was_cut_short_is_neither_comfortable_nor_not() -> None:
     limits = Load(limits=Limits(ttft_ms=1.0))  # which the request, at 1000 ms, does not meet
     whole, cut = (level(1, [request()] * n, asked=20, load=limits) for n in (20, 19))
     assert (whole.comfort, whole.goodput) == ("no", 0.0)
-    assert (cut.comfort, cut.goodput) == (None, None)
+    assert (cut.comfort, cut.goodput, cut.requests_per_s) == (None, None, None)
     assert cut.within_limits is not None
     assert (cut.within_limits.met, cut.within_limits.of) == (0, 19)
 
@@ -174,6 +174,7 @@ def test_goodput_counts_good_requests_that_ended_in_the_window_those_beside_too(
     beside = [request(user=1, warm_up=True, sent_s=sent_s) for sent_s in (0.0, 4.0, 8.0)]  # end at 4, 8 and 12
     here = level(1, [*measured, *beside], asked=2, load=load)
     assert here.goodput == pytest.approx(3 / 8)
+    assert here.requests_per_s == pytest.approx(3 / 8)
     assert here.within_limits is not None
     assert (here.within_limits.met, here.within_limits.of) == (1, 2)
 

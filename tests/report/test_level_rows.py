@@ -39,12 +39,19 @@ def test_jsonl_is_one_level_per_line_and_json_is_a_list_of_the_same() -> None:
 
 
 def test_markdown_has_the_columns_that_are_read_and_none_of_which_nothing_is_known() -> None:
-    head, rule, one, four = level_rows.written(RESULT, "md").splitlines()
+    head, rule, one, four, _, holds_for = level_rows.written(RESULT, "md").splitlines()
     assert head.startswith("| users | completed | failed | total_tokens_per_s |")
     assert "people" not in head
     assert set(rule) == set("|- :")
-    assert one.startswith("| 1 | 20 | 0 | 58.0 |")
-    assert four.startswith("| 4 | 10 | 2 | - |")
+    assert one.startswith("| 1 | 20 | 0 | 58.0 | 61.0 (60.0-62.0) |")
+    assert four.startswith("| 4 | 10 | 2 | - | 25.0 |")
+    assert holds_for.startswith("smollm2 at http://127.0.0.1:8080, cold, prompts 128 and answers 32 tokens; n = comp")
+
+
+def test_a_markdown_table_says_that_it_is_partial_or_not_to_be_used() -> None:
+    wrong = replace(users_result(ONE, validity="no request completed"), partial="interrupted")
+    said = level_rows.written(wrong, "md").splitlines()[-1]
+    assert said.endswith("; not to be used: no request completed; partial: interrupted")
 
 
 def test_a_result_without_levels_has_no_rows() -> None:
@@ -69,7 +76,7 @@ def test_the_block_is_about_the_most_for_whom_it_is_comfortable_else_the_most() 
 
 
 def test_the_block_has_the_shape_that_people_know_and_guesses_nothing() -> None:
-    lines = serving_block.serving_block(comfortable(RESULT, None), FOUR).splitlines()
+    lines = serving_block.serving_block(comfortable(RESULT, None), replace(FOUR, requests_per_s=0.9)).splitlines()
     assert lines[:6] == [
         "============ Serving Benchmark Result ============",
         "Maximum request concurrency:            4",
@@ -78,7 +85,7 @@ def test_the_block_has_the_shape_that_people_know_and_guesses_nothing() -> None:
         "  kv_exhausted:                         2",
         "Benchmark duration (s):                 12.00",
     ]
-    assert "Request throughput (req/s):             0.83" in lines
+    assert "Request throughput (req/s):             0.90" in lines
     assert "Output token throughput (tok/s):        -" in lines
     assert "---------------Time to First Token----------------" in lines
     assert "Median TTFT (ms):                       120.00" in lines

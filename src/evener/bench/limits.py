@@ -6,26 +6,13 @@ target, fails when the upper end stays below, and is unresolved otherwise, which
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from evener.errors import ConfigurationError
 from evener.records.load import Comfort, Comfortable, Level, Limits, Share
 from evener.stats.intervals import share_interval, tries_needed
 
 MOST_NEEDED = 100_000  # more requests than that would decide nothing in a lifetime
-
-
-def parse_limits(texts: Iterable[str]) -> Limits | None:
-    """ "ttft:2000 tpot:100" (ms; commas do as well) to limits; None for no word. Raises ConfigurationError."""
-    limits: Limits | None = None
-    for word in (word for text in texts for word in re.split(r"[,\s]+", text) if word):
-        name, _, value = word.partition(":")
-        if name not in ("ttft", "tpot") or not re.fullmatch(r"\d+(\.\d+)?", value) or float(value) <= 0:
-            raise ConfigurationError(f"{word!r} is no limit", hint="e.g. --goodput ttft:2000,tpot:100 (milliseconds)")
-        limits = replace(limits or Limits(), **{f"{name}_ms": float(value)})
-    return limits
 
 
 def meets(limits: Limits, *, ttft_ms: float | None, tpot_ms: float | None) -> bool:

@@ -112,6 +112,7 @@ def level(users: int, requests: Sequence[Request], *, asked: int, load: Load = P
         itl_ms=spread((gap * 1e3 for r in done for gap in gaps_s(r)), "ms", independent=False),
         per_user_tokens_per_s=spread(rates, "tok/s"),
         total_tokens_per_s=total_rate(requests, busy) if whole and done and busy else None,
+        requests_per_s=len(_ended_in(busy, requests)) / (busy[1] - busy[0]) if whole and done and busy else None,
         prefill_tokens_per_s=_prefill(done),
         connect_ms=spread((r.connect_s * 1e3 for r in measured if r.connect_s is not None), "ms"),
         adjusted_ttft_ms=adjusted(ttfts, failed=failed, unit="ms"),
@@ -142,13 +143,18 @@ def _against_limits(
     limits = load.limits
     assert limits is not None
     seen = share(sum(_is_good(r, limits) for r in measured), len(measured))
-    ended = [r for r in requests if not r.given_up and r.end_s is not None]
-    good = [r for r in ended if busy and _within(r.sent_s + (r.end_s or 0.0), busy) and _is_good(r, limits)]
+    good = [r for r in _ended_in(busy, requests) if _is_good(r, limits)] if busy else []
     return {
         "within_limits": seen,
         "comfort": comfort(seen, load.target_share) if whole else None,
         "goodput": len(good) / (busy[1] - busy[0]) if whole and busy else None,
     }
+
+
+def _ended_in(busy: tuple[float, float], requests: Iterable[Request]) -> list[Request]:
+    """Completed requests whose end lies in the window, those beside the measured ones too: as tokens are counted."""
+    done = (r for r in requests if r.failure is None and not r.given_up and r.end_s is not None)
+    return [r for r in done if _within(r.sent_s + (r.end_s or 0.0), busy)]
 
 
 def _is_good(request: Request, limits: Limits) -> bool:

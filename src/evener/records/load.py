@@ -247,6 +247,7 @@ class Level:
     prefill_tokens_per_s: Spread | None
     duration_s: float
     people: int | None = None
+    requests_per_s: float | None = None  # completed, of all that ended in the window; None when it was cut short
     goodput: float | None = None  # requests per second that met the limits, of all that ended in the window
     degradation: float | None = None  # per-user rate here / at one user
     note: str | None = None

@@ -11,21 +11,27 @@ from evener.report.plain_tables import csv_text, escaped, markdown_table
 from evener.report.words import UNKNOWN, number
 
 Form = Literal["md", "csv", "json", "jsonl"]
-# The columns of a table that people read; csv, json and jsonl have all.
+# The columns of a table that people read; csv, json and jsonl have all. After each median its interval.
 _READ = (
     "users", "people", "completed", "failed", "total_tokens_per_s", "user_tokens_per_s_p50", "ttft_ms_p50",
-    "ttft_ms_p90", "tpot_ms_p50", "itl_ms_p50", "goodput", "comfort",
+    "ttft_ms_p90", "ttft_ms_p95", "tpot_ms_p50", "itl_ms_p50", "goodput", "comfort",
 )  # fmt: skip
 
 
 def level_rows(result: UsersResult) -> list[dict[str, Any]]:
     """One flat row per level. Failures have a column per class."""
-    about = {"model": result.model, "validity": result.validity}
+    about = {
+        "model": result.model,
+        "validity": result.validity,
+        "partial": result.partial,
+        "prompt_tokens": result.prompt_tokens_asked,
+        "output_tokens": result.output_tokens_asked,
+    }
     return [about | level_row(level) for level in result.levels]
 
 
 def written(result: UsersResult, form: Form) -> str:
-    """The rows as a Markdown table, CSV, a JSON list, or a JSON document per line."""
+    """The rows as a Markdown table with what they hold for, CSV, a JSON list, or a JSON document per line."""
     rows = level_rows(result)
     if form == "jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -33,7 +39,7 @@ def written(result: UsersResult, form: Form) -> str:
         return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
         return _csv(rows) if rows else ""
-    return _markdown(rows)
+    return _markdown(rows) + f"\n{escaped(_holds_for(result))}\n"
 
 
 def level_row(level: Level) -> dict[str, Any]:
@@ -47,6 +53,7 @@ def level_row(level: Level) -> dict[str, Any]:
         "failed": requests.errored + requests.invalid,
         "duration_s": level.duration_s,
         "total_tokens_per_s": level.total_tokens_per_s,
+        "requests_per_s": level.requests_per_s,
     }
     spreads = {
         "user_tokens_per_s": level.per_user_tokens_per_s,
@@ -82,7 +89,23 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     names = [name for name in _READ if any(row[name] is not None for row in rows)]
-    return markdown_table([f"#{name}" for name in names], [[_cell(row[name]) for name in names] for row in rows])
+    return markdown_table([f"#{name}" for name in names], [[_read(row, name) for name in names] for row in rows])
+
+
+def _read(row: Mapping[str, Any], name: str) -> str:
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    between = f" ({number(low)}-{number(high)})" if low is not None and high is not None else ""
+    return _cell(row[name]) + between
+
+
+def _holds_for(result: UsersResult) -> str:
+    """Model, load and validity, for whoever sees the table without the run."""
+    return (
+        f"{result.model or 'unnamed model'} at {result.url}, {result.mode}, prompts {result.prompt_tokens_asked} and "
+        f"answers {result.output_tokens_asked} tokens; n = completed; (95 % intervals of medians)"
+        + ("" if result.validity == "valid" else f"; not to be used: {result.validity}")
+        + (f"; partial: {result.partial}" if result.partial else "")
+    )
 
 
 def _cell(value: object) -> str:

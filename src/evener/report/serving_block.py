@@ -36,7 +36,7 @@ def _lines(result: UsersResult, level: Level) -> Iterator[Line]:
     yield "Benchmark duration (s):", f"{level.duration_s:.2f}"
     yield "Input tokens per request:", _range(level.prompt_tokens)
     yield "Generated tokens per request:", _range(level.output_tokens)
-    yield "Request throughput (req/s):", _per_s(requests.completed, level)
+    yield "Request throughput (req/s):", _figure(level.requests_per_s)
     if result.limits is not None:
         yield "Request goodput (req/s):", _figure(level.goodput)
     yield "Output token throughput (tok/s):", _figure(level.total_tokens_per_s)
@@ -52,10 +52,6 @@ def _spread(title: str, short: str, spread: Spread) -> Iterator[Line]:
         yield f"{name} {short} (ms):", _figure(value)
     if spread.p90 is None:
         yield f"Max {short} (ms), n={spread.n}:", _figure(spread.most)
-
-
-def _per_s(count: int, level: Level) -> str:
-    return _figure(count / level.duration_s) if level.duration_s else "-"
 
 
 def _figure(value: float | None) -> str:
