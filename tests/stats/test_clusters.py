@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from evener.stats.clusters import estimate, student, sums
+from evener.stats.clusters import estimate, of_scores, student, sums
 
 
 def test_no_values_have_no_mean():
@@ -88,3 +88,11 @@ def test_interval_of_a_share_in_clusters_covers_it(share):
         assert found.interval is not None
         hits += found.interval[0] <= share <= found.interval[1]
     assert hits / rounds >= 0.93  # 0.95 less two standard errors of 600 rounds
+
+
+def test_an_interval_of_scores_ends_where_scores_end():
+    near_zero = estimate([0.0, 0.0, 0.0, 0.1], "abcd")
+    assert near_zero.interval[0] < 0
+    assert of_scores(near_zero) == (0.0, near_zero.interval[1])
+    assert of_scores(estimate([1.0, 1.0, 1.0, 0.9], "abcd"))[1] == 1.0
+    assert of_scores(estimate([0.5], "a")) is None

@@ -49,6 +49,14 @@ def estimate(
     return Estimate(mean=mean, n=n, clusters=groups, se=se, interval=interval)
 
 
+def of_scores(found: Estimate | None) -> Interval | None:
+    """The interval of a mean of scores from 0 to 1, without what Student's t puts beyond them."""
+    if found is None or found.interval is None:
+        return None
+    low, high = found.interval
+    return max(0.0, low), min(1.0, high)
+
+
 def sums(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
     """The sum of each cluster, in the order in which clusters first appear."""
     totals: dict[Hashable, float] = defaultdict(float)
