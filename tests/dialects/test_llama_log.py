@@ -51,6 +51,34 @@ def test_two_caches_on_one_device_add_up():
     assert llama_log.read_loaded(said).bytes_on("host", "kv") == round(15.5 * MIB)
 
 
+def test_a_draft_model_adds_its_buffers_and_leaves_the_models_devices_and_layers_alone():
+    said = [
+        "llama_prepare_model_devices: using device RPC0 (127.0.0.2:31000) (unknown id) - 24105 MiB free",
+        "llama_prepare_model_devices: using device RPC1 (127.0.0.1:31000) (unknown id) - 24105 MiB free",
+        "load_tensors: layer   0 assigned to device RPC0, is_swa = 0",
+        "load_tensors: layer   1 assigned to device RPC1, is_swa = 0",
+        "load_tensors: RPC0[127.0.0.1:31000] model buffer size =    49.83 MiB",
+        "sched_reserve: RPC0[127.0.0.1:31000] compute buffer size =    12.88 MiB",
+        "common_speculative_init_result: loading draft model '/models/small.gguf'",
+        "llama_prepare_model_devices: using device RPC1 (127.0.0.1:31000) (unknown id) - 24105 MiB free",
+        "load_tensors: layer   0 assigned to device RPC1, is_swa = 0",
+        "load_tensors: RPC0[127.0.0.1:31000] model buffer size =    92.10 MiB",
+        "sched_reserve: RPC0[127.0.0.1:31000] compute buffer size =    14.01 MiB",
+    ]
+    found = llama_log.read_loaded(said)
+    assert ([d.name for d in found.devices], found.layers) == (["RPC0", "RPC1"], {"RPC0": 1, "RPC1": 1})
+    assert found.bytes_on("RPC1", "weights") == round(141.93 * MIB)
+    assert found.bytes_on("RPC1", "compute") == round(26.89 * MIB)
+
+
+def test_a_projectors_buffer_does_not_replace_the_models():
+    said = [
+        "sched_reserve: CPU compute buffer size =  5.02 MiB",
+        "reserve_compute_meta: CPU compute buffer size =  0.09 MiB",
+    ]
+    assert llama_log.read_loaded(said).bytes_on("host", "compute") == round(5.11 * MIB)
+
+
 def test_a_local_gpu_is_known_by_its_bus_id():
     said = ["llama_prepare_model_devices: using device CUDA1 (RTX 5060 Ti) (0000:02:00.0) - 15000 MiB free"]
     device = llama_log.read_loaded(said).devices[0]
@@ -109,3 +137,11 @@ def test_the_most_telling_line_explains_a_failure():
     ]
     assert llama_log.failure_of(said) == "ggml-rpc.cpp:547: Failed to connect to 10.0.0.2:50052"
     assert llama_log.failure_of(["all is well"]) is None
+
+
+def test_of_an_error_in_two_lines_the_line_that_says_it_is_taken():
+    said = (
+        "mtmd_init_from_file: error: mismatch between text model (n_embd = 576) and mmproj (n_embd = 5376)\nhint: wrong"
+    )
+    told = llama_log.failure_of(["srv  llama_server: exiting due to model loading error", said])
+    assert told == said.splitlines()[0]

@@ -9,7 +9,7 @@ from evener.plan.commands import Tools
 from evener.plan.verdict import best_of
 from evener.records.plan import Workload
 from evener.records.rig import Host, Link, Rig
-from tests.rigs import GIB, card, cpu, scan, seen, weights
+from tests.rigs import GIB, MIB, card, cpu, scan, seen, weights
 
 ALPHA = Host(name="alpha", connection="local", address="10.0.0.1")
 BETA = Host(name="beta", connection="ssh", ssh="beta", address="10.0.0.2")
@@ -99,6 +99,22 @@ def test_a_head_that_could_not_begin_says_why(hosts, links, tools, why):
     moved = made.candidate("cluster-on-beta")
     assert (moved.fits, moved.why_not) == (False, why)
     assert made.candidate("cluster").fits
+
+
+def test_a_head_reads_its_own_copies_of_what_stands_beside_the_model():
+    drafted = replace(MODEL, draft=weights(blocks=2, block_bytes=MIB, paths=("/models/small.gguf",)))
+    there = {"models": {"beta": "/data/tiny.gguf"}}
+
+    def moved(copy):
+        tools = Tools(engines={}, ports={}, beside={("beta", "/models/small.gguf"): copy}, **there)
+        return planned(model=drafted, tools=tools, drafts=3).candidate("cluster-on-beta")
+
+    assert flag(moved("/data/small.gguf").servers[0].argv, "-md") == "/data/small.gguf"
+    assert not any("must be on" in line for line in moved("/data/small.gguf").warnings)
+    without = moved(None)
+    assert (without.fits, without.why_not) == (
+        False, "beta has no copy of small.gguf; evener models push /models/small.gguf beta brings it there",
+    )  # fmt: skip
 
 
 def test_where_all_cards_are_too_few_one_refusal_is_enough():

@@ -83,3 +83,12 @@ def test_layers_left_to_the_processor_have_caches_there_and_no_compute_buffer() 
     made = at_context(candidate(on_cpu, device(0, 4, blocks=3, offered_bytes=GIB)), MODEL, NOW, 8192)
     assert [d.kv_bytes for d in made.devices] == [2 * KV_PER_BLOCK, 6 * KV_PER_BLOCK]
     assert made.devices[0].compute_bytes == 0
+
+
+def test_a_draft_model_has_the_longer_context_too() -> None:
+    helped = replace(device(0, 5, blocks=4, offered_bytes=GIB), draft_bytes=250 * MIB)
+    drafted = replace(MODEL, draft=weights(blocks=2))
+    alone, longer = (at_context(candidate(helped), one, NOW, 8192).devices[0] for one in (MODEL, drafted))
+    # Two users of 4096 more cells in two blocks, and an F16 mask of 512 x 4096.
+    assert longer.draft_bytes == (250 + 4 + 4) * MIB
+    assert longer.total_bytes - alone.total_bytes == 8 * MIB

@@ -122,3 +122,12 @@ def test_layers_left_to_the_cpu_share_its_memory_with_what_the_head_holds_anyway
     one = check_loaded(candidate, what, scan(seen("beta", cpu())), ())[0]
     assert one.ceiling_bytes == (173 + 500 + 64) * MIB
     assert one.verdict == "unknown", "it is no more than planned; the driver did not say"
+
+
+def test_a_draft_model_in_the_heads_ram_is_no_excess_of_its_processor():
+    alone = replace(PLAN, device="CPU")
+    candidate = replace(CANDIDATE, devices=(alone,), host_bytes={"beta": 130 * MIB})
+    head = replace(WORKER, role="head")
+    what = Loaded(devices=(), layers={"CPU": 16}, buffers=(Buffer(device="host", kind="weights", bytes=300 * MIB),))
+    one = check_loaded(candidate, what, scan(seen("beta", cpu(holders=(worker_holding(300),)))), (head,))[0]
+    assert (one.verdict, one.ceiling_bytes) == ("as planned", (173 + 130 + 64) * MIB)

@@ -140,7 +140,8 @@ def _conditions(server: Server, asked: Asked) -> Conditions:
 async def _known(deployment: Deployment) -> _Ours:
     """What memory ought to hold of a deployment's own layout. Raises HostError when its run is gone."""
     plan = borrowing.run_of(deployment).plan
-    weights = await models.weights(deployment.model_path)
+    beside = await models.beside(deployment.projector, deployment.draft)
+    weights = beside.of(await models.weights(deployment.model_path))
     workload = plan.workload if plan else Workload(context=deployment.context, users=deployment.users)
     return _Ours(
         deployment=deployment, weights=weights, workload=workload, predicted=_predicted(deployment, weights, workload)

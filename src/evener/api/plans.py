@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evener.api import exact, models
 from evener.api.models import Beside
@@ -15,6 +16,7 @@ from evener.plan.candidates import Question, judged, make_plan
 from evener.plan.commands import Tools
 from evener.plan.figures import CLUSTER
 from evener.plan.memory import drafting
+from evener.plan.reach import beside_files
 from evener.plan.stated import ram_speeds
 from evener.plan.verdict import best_alone
 from evener.plan.what_if import World
@@ -51,6 +53,12 @@ class Planned:
                 f"{self.weights.name}: only its header is known, {where}",
                 hint="evener models fetch brings the model here",
             )
+        for what, path in beside_files(self.weights).items():
+            if not Path(path).is_file():
+                raise ModelMissing(
+                    f"{self.rig.record.head.name} has no file {path}: the {what} is known by its header alone",
+                    hint="evener models fetch brings it here",
+                )
 
     def alone(self) -> Candidate | None:
         """The single machine that would do best, None when the model needs several."""
@@ -80,7 +88,7 @@ async def plan(
     """
     opened, scan = await asyncio.gather(models.opened(model), rig.scan())
     weights = beside.of(await asyncio.to_thread(opened.weights))
-    tools = await tools_of(rig, scan, model)
+    tools = await tools_of(rig, scan, model, beside_files(weights).values())
     world = World(rig=rig.record, scan=scan)
     world = change(world) if change else world
     others = await models.alternatives(weights)
@@ -108,12 +116,22 @@ async def plan(
     return Planned(rig=rig, scan=world.scan, weights=weights, plan=_with_notes(made, weights, world.scan))
 
 
-async def tools_of(rig: Rig, scan: Scan, model: str | None = None) -> Tools:
-    """What command lines need beside a plan. `model` is looked for on far hosts."""
+async def launchable(
+    rig: Rig, model: str, workload: Workload, *, layout: str, mmproj: str | None = None, draft: str | None = None
+) -> Planned:
+    """The plan that `up` takes: one server, and beside the model what is named. Raises ModelMissing for what is not."""
+    beside = await models.beside(mmproj, draft)
+    return await plan(rig, model, workload, layout=layout, one_server=True, beside=beside)
+
+
+async def tools_of(rig: Rig, scan: Scan, model: str | None = None, beside: Collection[str] = ()) -> Tools:
+    """What command lines need beside a plan. `model`, and files `beside` it, are looked for on far hosts."""
+    found = [(file, await _copies(rig, scan, file)) for file in beside]
     return Tools(
         engines={h.name: h.engine.folder for h in scan.hosts if h.engine},
         ports=await rig.free_ports(),
         models=await _copies(rig, scan, model) if model else {},
+        beside={(host, file): path for file, copies in found for host, path in copies.items()},
         near_ports=await rig.tunnel_ports(),
     )
 

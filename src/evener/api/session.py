@@ -108,17 +108,19 @@ class Session:
 
     def keep(self, life: Life, *, fault: str | None = None) -> None:
         """Write the deployment's record as it is now."""
-        workload = self.planned.plan.workload
+        workload, weights = self.planned.plan.workload, self.planned.weights
         self.record = Deployment(
             name=self.name,
             state="failed" if fault else life.state,
             since=self.started_at,
             supervisor_pid=os.getpid(),
             model=self.model,
-            model_path=self.planned.weights.paths[0],
+            model_path=weights.paths[0],
             candidate=life.candidate,
             users=workload.users,
             context=workload.context,
+            projector=weights.projector.path if weights.projector else None,
+            draft=weights.draft.paths[0] if weights.draft else None,
             processes=tuple(life.processes) if life.state not in ("stopped", "lent", "failed") else (),
             url=life.up.url if life.up and life.state in ("loaded", "ready") else None,
             run=str(self.folder.path),

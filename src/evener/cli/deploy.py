@@ -8,7 +8,20 @@ import typer
 from rich.markup import escape
 
 from evener.cli.console import err, out, run_async, show_json
-from evener.cli.options import Aim, Context, Drafts, Json, Kv, Layout, RigFile, Unified, Users, read_workload
+from evener.cli.options import (
+    Aim,
+    Context,
+    Draft,
+    Drafts,
+    Json,
+    Kv,
+    Layout,
+    Mmproj,
+    RigFile,
+    Unified,
+    Users,
+    read_workload,
+)
 
 if TYPE_CHECKING:
     from evener.records.deployment import Deployment
@@ -26,6 +39,8 @@ def up(
     kv: Kv = "f16",
     unified: Unified = False,
     drafts: Drafts = 0,
+    mmproj: Mmproj = None,
+    draft: Draft = None,
     aim: Aim = None,
     name: Annotated[str | None, typer.Option(help="What to call it; default: the model's name.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave it running under a supervisor.")] = False,
@@ -44,8 +59,8 @@ def up(
     from evener.cli.detach import detached
     from evener.cli.live import LiveView
 
-    workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=drafts, aim=aim)
-    planned = run_async(plans.plan(Rig.open(rig), model, workload, layout=layout, one_server=True))
+    workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=drafts, draft=draft, aim=aim)
+    planned = run_async(plans.launchable(Rig.open(rig), model, workload, layout=layout, mmproj=mmproj, draft=draft))
     extra = deployments.checked(context_.args)
     if detach:
         raise typer.Exit(detached(planned, name=name, as_json=as_json))
@@ -104,6 +119,9 @@ def _show(one: Deployment, *, alive: bool) -> None:
     colour = {"ready": "green", "failed": "red"}.get(state, "yellow")
     out.print(f"[bold]{escape(one.name)}[/] [{colour}]{state}[/] since {one.since:%Y-%m-%d %H:%M:%S} UTC")
     out.print(f"  {escape(one.model)}: {one.candidate.name}, {one.users} users of {one.context} tokens")
+    for what, path in (("projector", one.projector), ("draft model", one.draft)):
+        if path:
+            out.print(f"  {what}: {escape(path)}", soft_wrap=True)
     if one.url and alive:
         out.print(f"  {escape(one.url)}/v1")
     if one.fault:

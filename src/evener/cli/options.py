@@ -112,12 +112,20 @@ KwhPrice = Annotated[float | None, typer.Option(min=0, rich_help_panel=MONEY, he
 
 
 def read_workload(
-    *, users: int, context: int, kv: str, unified: bool, drafts: int = 0, aim: Objective | None = None
+    *,
+    users: int,
+    context: int,
+    kv: str,
+    unified: bool,
+    drafts: int = 0,
+    draft: str | None = None,
+    aim: Objective | None = None,
 ) -> Workload:
+    from evener.plan.what_if import DRAFTS
     from evener.records.plan import Workload
 
     key, _, value = kv.partition("/")
     return Workload(
-        context=context, users=users, unified=unified, kv_type_k=key, kv_type_v=value or key, drafts=drafts,
-        objective=aim,
+        context=context, users=users, unified=unified, kv_type_k=key, kv_type_v=value or key,
+        drafts=drafts or (DRAFTS if draft else 0), objective=aim,
     )  # fmt: skip

@@ -28,8 +28,15 @@ NO_COPIES = ("-ot", "no-pipeline-copies=CPU")
 # words: every name that the engine (build 11434) has for the same thing is listed.
 _DECIDED: Mapping[str, str] = {
     "MODEL": "-m --model -mu --model-url -hf -hfr --hf-repo -hff --hf-file -dr --docker-repo --models-dir "
-    "--models-preset -mm --mmproj -mmu --mmproj-url --mmproj-auto --no-mmproj --no-mmproj-auto -md --model-draft "
-    "--spec-draft-model",
+    "--models-preset",
+    "--mmproj": "-mm --mmproj -mmu --mmproj-url --mmproj-auto --no-mmproj --no-mmproj-auto --mmproj-offload "
+    "--no-mmproj-offload -mmdev --mmproj-device",
+    "--draft": "-md --model-draft --spec-draft-model --spec-draft-hf -hfd -hfrd --hf-repo-draft --spec-draft-device "
+    "-devd --device-draft --spec-draft-ngl -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-type-k -ctkd "
+    "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft --spec-draft-override-tensor -otd "
+    "--override-tensor-draft --spec-draft-cpu-moe -cmoed --cpu-moe-draft --spec-draft-n-cpu-moe "
+    "--spec-draft-ncmoe -ncmoed --n-cpu-moe-draft",
+    "--drafts": "--spec-draft-n-max",
     "--layout": "--rpc -rpc -dev --device -ts --tensor-split -ngl --gpu-layers --n-gpu-layers -sm --split-mode "
     "-mg --main-gpu -fit --fit -fitt --fit-target -fitc --fit-ctx -ot --override-tensor -cmoe --cpu-moe "
     "-ncmoe --n-cpu-moe -kvo --kv-offload -nkvo --no-kv-offload --op-offload --no-op-offload --no-host "

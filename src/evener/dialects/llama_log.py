@@ -21,6 +21,8 @@ _USING = re.compile(r"using device (\S+) \((.*)\) \(([^()]*)\) - (\d+) MiB free"
 _LAYER = re.compile(r"load_tensors: layer\s+(\d+) assigned to device (\S+?),")
 _BUFFER = re.compile(r":\s+(\S.*?)\s+(model|KV|RS|compute|output) buffer size =\s*([\d.]+) MiB")
 _RPC_BUFFER = re.compile(r"RPC(\d+)\[(.+)\]$")
+# Files beside the model say the same things of themselves: server-context.cpp and clip.cpp.
+_DRAFT, _PROJECTOR_BUFFER = "loading draft model", "reserve_compute_meta:"
 _ROW = re.compile(
     r"\|\s+-\s+(.+?)\s*\|\s*(?:(\d+) = (\d+) \+ \()?\s*(\d+) =\s*(\d+) \+\s*(\d+) \+\s*(\d+)\)?(?:\s*\+\s*(-?\d+))?"
 )
@@ -75,17 +77,29 @@ def worth_keeping(line: Line) -> bool:
 
 
 def read_loaded(lines: Iterable[str]) -> Loaded:
-    """Gather what a load said, from the texts of its lines in order."""
+    """Gather what a load said, from the texts of its lines in order.
+
+    Devices and layers are the model's own; buffers are all there are, those of a draft model and a projector too.
+    """
     devices: list[UsedDevice] = []
     layers: dict[int, str] = {}
     sizes: dict[tuple[str, BufferKind], float] = {}
+    beside: dict[str, dict[tuple[str, BufferKind], float]] = {"draft": {}, "projector": {}}
+    drafting = False
     for text in lines:
-        if found := _USING.search(text):
+        drafting = drafting or _DRAFT in text
+        if found := _BUFFER.search(text):
+            whose = beside["projector"] if _PROJECTOR_BUFFER in text else beside["draft"] if drafting else sizes
+            if "does not match" not in text:
+                _add(whose, found[1].strip(), _KIND[found[2]], float(found[3]))
+        elif drafting:
+            continue
+        elif found := _USING.search(text):
             devices.append(_used(*found.groups()))
         elif found := _LAYER.search(text):
             layers[int(found[1])] = found[2]
-        elif (found := _BUFFER.search(text)) and "does not match" not in text:
-            _add(sizes, found[1].strip(), _KIND[found[2]], float(found[3]))
+    for place, mib in (one for its in beside.values() for one in its.items()):
+        sizes[place] = sizes.get(place, 0.0) + mib
     return Loaded(
         devices=tuple(devices),
         layers=dict(Counter(layers.values())),
@@ -158,10 +172,10 @@ def read_projector(lines: Iterable[str]) -> dict[str, int]:
 def failure_of(texts: Iterable[str]) -> str | None:
     """The line that best says why the engine gave up, None when none does."""
     found: tuple[int, str] | None = None
-    for text in texts:
+    for line in (line for text in texts for line in text.splitlines()):
         for rank, sign in enumerate(_SIGNS):
-            if sign in text and (found is None or rank < found[0]):
-                found = rank, text.strip()
+            if sign in line and (found is None or rank < found[0]):
+                found = rank, line.strip()
     return found[1] if found else None
 
 
@@ -178,6 +192,9 @@ _SIGNS = (  # most telling first: engine-facts H
     "failed to allocate",
     "model is corrupted",
     "unknown model architecture",
+    "mismatch between text model",
+    "Failed to load CLIP model",
+    "failed to load draft model",
     "invalid device",
     "error loading model",
     "couldn't bind HTTP server socket",

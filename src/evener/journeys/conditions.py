@@ -30,6 +30,7 @@ def conditions_of(
         device_order=tuple(f"{d.host}/{d.card_name}" for d in candidate.devices),
         layers_per_device=tuple(d.layers for d in candidate.devices),
         layout=candidate.name,
+        beside=tuple(_beside(weights, workload)),
         link=_link(rig, scan, candidate),
         drivers={name: card.driver for name, card in _cards(hosts) if card.driver},
         power_limits_w={
@@ -38,6 +39,13 @@ def conditions_of(
         held_before={name: held for name, card in _cards(hosts) if (held := _held(card))},
         evener=__version__,
     )
+
+
+def _beside(weights: Weights, workload: Workload) -> Iterator[str]:
+    if weights.projector:
+        yield f"projector {weights.projector.name}"
+    if workload.drafts:
+        yield f"{workload.drafts} drafts of {weights.draft.name if weights.draft else 'its own MTP blocks'}"
 
 
 def _build(engine: EngineSeen) -> str:

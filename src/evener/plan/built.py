@@ -163,15 +163,10 @@ def _with_beside(device: DevicePlan, seat: Seat, load: Load) -> DevicePlan:
 
 def _beside_warnings(head: Host, load: Load, question: Question) -> Iterator[str]:
     """What is different where the files beside the model are."""
-    weights = load.weights
-    files = {
-        "projector": weights.projector and weights.projector.path,
-        "draft model": weights.draft and weights.draft.paths[0],
-    }
-    for what, path in files.items():
-        if path and load.beside_on is None:
+    for what, path in reach.beside_files(load.weights).items():
+        if load.beside_on is None:
             yield f"the {what} is on {head.name}'s processor: {head.name} has no card of its own in this layout"
-        if path and head != question.rig.head:
+        if head != question.rig.head and (head.name, path) not in question.tools.beside:
             yield f"the {what} must be on {head.name} too, at {path}"
 
 

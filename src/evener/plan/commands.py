@@ -21,7 +21,12 @@ class Tools:
     engines: Mapping[str, str]  # host -> folder of its binaries
     ports: Mapping[str, Sequence[int]]  # host -> ports that its workers may take, in order
     models: Mapping[str, str | None] = field(default_factory=dict)  # far host -> its copy of the model, or None
+    beside: Mapping[tuple[str, str], str | None] = field(default_factory=dict)  # (far host, file here) -> its copy
     near_ports: Mapping[str, int] = field(default_factory=dict)  # far host -> where its tunnel begins on the head
+
+    def copy_beside(self, host: str, path: str) -> str:
+        """Where `host` has a file that stands beside the model; at the same path where nobody has looked."""
+        return self.beside.get((host, path)) or path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +83,8 @@ def commands(
             copies=copies,
         ),
         beside=flags.Beside(
-            projector=weights.projector.path if weights.projector else None,
-            draft=weights.draft.paths[0] if weights.draft else None,
+            projector=tools.copy_beside(head.name, weights.projector.path) if weights.projector else None,
+            draft=tools.copy_beside(head.name, weights.draft.paths[0]) if weights.draft else None,
             device=dict(zip((s.name for s in seats), names_at_head(seats, head.name), strict=True)).get(
                 beside_on or ""
             ),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from pathlib import PurePath
 
 from evener.plan.commands import ports_of
 from evener.plan.placing import Placed
 from evener.plan.question import Question
 from evener.plan.routes import UNSTATED, route
+from evener.records.weights import Weights
 
 
 def why_not(head: str, done: Placed, question: Question) -> str | None:
@@ -17,11 +19,22 @@ def why_not(head: str, done: Placed, question: Question) -> str | None:
 
 
 def _no_copy(host: str, question: Question) -> str | None:
-    """Workers get the model over the cable, a server reads it."""
-    if question.tools.models.get(host, "") is not None:
-        return None
-    model = shlex.quote(question.weights.paths[0])
-    return f"{host} has no copy of the model; evener models push {model} {host} brings it there"
+    """Workers get the model over the cable, a server reads it, and what stands beside it."""
+    tools, weights = question.tools, question.weights
+    if tools.models.get(host, "") is None:
+        return _push("the model", weights.paths[0], host)
+    missing = (path for path in beside_files(weights).values() if tools.beside.get((host, path), "") is None)
+    return next((_push(PurePath(path).name, path, host) for path in missing), None)
+
+
+def _push(what: str, path: str, host: str) -> str:
+    return f"{host} has no copy of {what}; evener models push {shlex.quote(path)} {host} brings it there"
+
+
+def beside_files(weights: Weights) -> dict[str, str]:
+    """What stands beside a model -> the file that a server is told to read."""
+    found = {"projector": weights.projector.path} if weights.projector else {}
+    return found | ({"draft model": weights.draft.paths[0]} if weights.draft else {})
 
 
 def _no_port(head: str, done: Placed, question: Question) -> str | None:

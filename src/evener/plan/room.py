@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from evener.plan.memory import PADDING
+from evener.plan.memory import PADDING, draft_bytes
 from evener.plan.runs import Load
 from evener.records.plan import Candidate, Command, DevicePlan, Workload
 from evener.records.weights import Weights
@@ -56,11 +56,13 @@ def _grown(candidate: Candidate, weights: Weights, now: Workload, longer: Worklo
         start = max(start, last)
         kv = sum(after.caches[first:last])
         more = after.compute_bytes(first, last) - before.compute_bytes(first, last) if device.position >= 0 else 0
+        drafts = draft_bytes(weights, longer) - draft_bytes(weights, now) if device.draft_bytes else 0
         yield replace(
             device,
             kv_bytes=kv,
             compute_bytes=device.compute_bytes + more,
-            total_bytes=device.total_bytes + kv - device.kv_bytes + more,
+            draft_bytes=device.draft_bytes + drafts,
+            total_bytes=device.total_bytes + kv - device.kv_bytes + more + drafts,
         )
 
 

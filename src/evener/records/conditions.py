@@ -20,6 +20,7 @@ class Conditions:
     device_order: tuple[str, ...] = ()  # "alpha/RTX 5090" in --device order
     layers_per_device: tuple[int, ...] = ()
     layout: str | None = None
+    beside: tuple[str, ...] = ()  # the model: its projector, what drafts for it and how many tokens at a time
     thinking_asked: str | None = None
     thinking_observed: str | None = None
     sampling: dict[str, float | int | str] = field(default_factory=dict)

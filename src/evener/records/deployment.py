@@ -38,7 +38,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What the head's log says after a load: devices used, slots on each (output head included), buffers."""
+    """What the head's log says after a load: devices used, slots on each (output head included), buffers.
+
+    Devices and layers are the model's; buffers also those of what stands beside it.
+    """
 
     devices: tuple[UsedDevice, ...]
     layers: dict[str, int]  # device name ("CPU" for the host) -> slots
@@ -73,6 +76,8 @@ class Deployment:
     candidate: Candidate
     users: int
     context: int
+    projector: str | None = None  # files that it loaded beside the model
+    draft: str | None = None
     processes: tuple[Process, ...] = ()
     url: str | None = None
     run: str | None = None  # run folder

@@ -1,8 +1,9 @@
 """Compare promised and measured memory, card by card, after a load. Pure.
 
 Thresholds: a card is "under" when less than its weights and caches (less 2 %) can be found there, and "over" when more
-than its planned total and `slack` is: 5 % of the total, at least 64 MiB. A planned device that the engine does not
-use, or that holds another number of slots, is "missing" whatever the memory says.
+than its planned total and `slack` is: 5 % of the total, at least 64 MiB. The total has room for a projector and a draft
+model where these are on the card. A planned device that the engine does not use, or that holds another number of slots,
+is "missing" whatever the memory says.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def _check(
     reported = loaded.bytes_on("host" if on_host else plan.device) if used or on_host else None
     measured = held_bytes(plan, during, processes)
     floor = int((plan.weights_bytes + plan.kv_bytes) * FLOOR)
-    # Layers left to the CPU beside cards share its memory with what the head holds anyway.
-    beside = candidate.host_bytes.get(plan.host, 0) if plan.position < 0 else 0
+    # The CPU as a device shares its memory with what the head holds anyway: inputs, logits, a draft model.
+    beside = candidate.host_bytes.get(plan.host, 0) if on_host else 0
     ceiling = plan.total_bytes + beside + max(LEAST_SLACK_BYTES, int(plan.total_bytes * SLACK))
     if used is None and not on_host:
         verdict, why = _missing(f"the engine does not use {plan.device}")
