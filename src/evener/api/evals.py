@@ -18,7 +18,7 @@ from evener.codec import from_data, to_data
 from evener.edges import chat, run_folder, sandbox
 from evener.edges.run_folder import RunData, RunFolder
 from evener.errors import CannotRun, ConfigurationError, HostError
-from evener.evals import arms, asking, planning, suites, tally
+from evener.evals import arms, asking, canary, planning, suites, tally
 from evener.evals.scoring import any as scoring
 from evener.ports import Chat, Report, Sandbox
 from evener.records.answers import Answer, Arm, Asked, Score
@@ -341,7 +341,7 @@ def _validity(results: Sequence[SuiteResult], asked: EvalAsked) -> str:
 def _notes(results: Sequence[SuiteResult], work: _Work) -> list[str]:
     notes = []
     for result in results:
-        if (result.truncated or 0.0) >= TRUNCATED_FROM:
+        if result.suite != canary.SUITE and (result.truncated or 0.0) >= TRUNCATED_FROM:
             notes.append(
                 f"{result.suite}: {result.truncated:.0%} of the answers were cut short at {work.asked.most_tokens} "
                 "tokens and are not scored: --max-tokens"
