@@ -151,7 +151,10 @@ def chosen(asked: EvalAsked) -> tuple[Suite, ...]:
     if "vote" in asked.arms:
         arms.require_votes([q for one in read for q in one.questions], temperature=asked.temperature)
     if changed := [one.name for one, was in zip(read, asked.sha256, strict=False) if one.sha256 != was]:
-        raise ConfigurationError(f"{changed[0]}: its questions are others than this run was begun with")
+        raise ConfigurationError(
+            f"{changed[0]}: its questions are others than this run was begun with",
+            hint="put the file back as it was, or the evener that asked; scores are kept: evener verdict compares them",
+        )
     return tuple(read)
 
 
