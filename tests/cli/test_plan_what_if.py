@@ -22,7 +22,7 @@ from evener.cli.plan import read_axes
 from evener.codec import from_data
 from evener.config import example
 from evener.errors import ConfigurationError, EvenerError, NameUnknown
-from evener.records.plan import Plan
+from evener.records.plan import Plan, Workload
 
 GOLDEN = Path(__file__).parent / "golden"
 QWEN = "qwen3.6-35b-a3b:Q8_0"
@@ -363,3 +363,9 @@ def test_case_1_a_command_is_held_against_a_rig_that_need_not_exist() -> None:
         ("alpha/RTX 5090", 7),
         ("alpha/RTX 5060 Ti 16GB", 6),
     ]
+
+
+def test_one_user_is_one_user() -> None:
+    assert plan_view.users(Workload(users=1, context=4096)) == "1 user of 4096 tokens"
+    assert plan_view.users(Workload(users=1, context=4096, unified=True)) == "1 user of 4096 tokens"
+    assert plan_view.users(Workload(users=2, context=4096, unified=True)) == "2 users who share a pool of 4096 tokens"

@@ -64,3 +64,12 @@ def test_with_drafts_the_speeds_are_said_to_be_without() -> None:
     rig = Rig(hosts=(ALPHA,))
     assert line not in notes.about(plan, rig, SCAN)
     assert line in notes.about(replace(plan, workload=Workload(users=4, drafts=3)), rig, SCAN)
+
+
+def test_a_host_out_of_reach_is_no_silent_shrink() -> None:
+    gone = replace(rigs.seen("beta"), connection="ssh", fault="nobody listens at 10.0.0.2 port 22")
+    line = "beta is left out of every layout: nobody listens at 10.0.0.2 port 22"
+    there = rigs.scan(rigs.seen("alpha", rigs.card("RTX 5090", 100)), gone)
+    assert line in notes.about(made(candidate(), choice="alpha"), Rig(hosts=(ALPHA, BETA)), there)
+    half = replace(rigs.seen("beta", rigs.card("RTX 5080", 60)), connection="ssh", fault="no engine there")
+    assert list(notes.left_out(rigs.scan(half, replace(gone, connection="stated")))) == []

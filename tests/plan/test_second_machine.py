@@ -1,7 +1,10 @@
 """What another machine buys: only what it can be seen to buy, in units that are not compared with each other."""
 
+import pytest
+
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
+from evener.plan.words import rate
 from evener.records.plan import Workload
 from evener.records.rig import Host, Rig
 from tests.rigs import GIB, card, scan, seen, weights
@@ -56,3 +59,27 @@ def test_a_tokens_time_is_told_by_devices_of_the_plan_and_said_by_cards():
     assert {s.where for s in shares if s.kind != "link"} == devices == {"beta/RPC0", "alpha/CUDA0"}
     assert {s.where.partition(" to ")[2] for s in shares if s.kind == "link"} == {"beta/RPC0"}
     assert "alpha/RTX 5090 " in made.verdict.second_machine[0].sentence
+
+
+AIMS = (
+    ("crowd", "all users together ", "users_tokens_per_s"),
+    ("prompt", "prompts at ", "prefill_tokens_per_s"),
+    ("latency", "", "decode_tokens_per_s"),
+)
+
+
+@pytest.mark.parametrize(("aim", "whose", "figure"), AIMS)
+def test_speeds_are_those_of_the_aim_and_say_whose_they_are(aim, whose, figure):
+    work = Workload(context=4096, users=4, objective=aim)
+    made = planned(weights(blocks=8, block_bytes=4 * GIB), workload=work)
+    value = getattr(made.candidate("cluster").predicted, figure)
+    (at_all,) = made.verdict.second_machine
+    assert f"no machine's cards hold it alone, {whose}{rate(value)}; of one user's token, " in at_all.sentence
+
+
+@pytest.mark.parametrize(("aim", "whose", "figure"), [AIMS[1], AIMS[2]])
+def test_speed_against_one_machine_says_whose_it_is(aim, whose, figure):
+    made = planned(workload=Workload(context=4096, users=4, objective=aim))
+    mine, theirs = (rate(getattr(made.candidate(n).predicted, figure)) for n in ("alpha", "cluster"))
+    (only,) = made.verdict.second_machine
+    assert f" {whose}{theirs} against {mine} alone; of one user's token, " in only.sentence

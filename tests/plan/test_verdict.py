@@ -150,6 +150,16 @@ def test_one_machine_hears_of_the_best_split_and_of_the_usual_one():
     )
 
 
+def test_a_best_split_within_the_interval_is_too_close_to_call():
+    made = [
+        candidate("alpha", speed=rate(200)),
+        candidate("replicas", "replicas", hosts=BOTH, speed=rate(215), servers=2),
+        candidate("cluster", "cluster", hosts=BOTH, speed=rate(212)),
+    ]
+    sentence = verdict_for(made, weights(), Workload()).sentence
+    assert sentence.endswith(". The best split, cluster, would do 212 (191 to 233) tok/s: too close to call")
+
+
 def test_a_cluster_hears_of_the_usual_split_only():
     made = [
         candidate("alpha", speed=rate(10)),

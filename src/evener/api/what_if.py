@@ -187,12 +187,13 @@ async def suited(rig: Rig, asked: Asked, *, prices: Sequence[str] = ()) -> WhatI
 
 
 def _cables(world: World, wanted: Iterable[Asked]) -> Iterator[str]:
-    """What is assumed of links in any of the rows."""
+    """Which hosts are in none of the rows, and what is assumed of links in any of them."""
     for asked in wanted:
         try:
             changed = asked.changed(world)
         except NameUnknown:
             continue  # its row says so
+        yield from notes.left_out(changed.scan)
         yield from notes.cables(changed.rig, changed.scan)
 
 

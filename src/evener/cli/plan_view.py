@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evener.cli.console import fitted, gib, out, widest
-from evener.cli.words import spread
+from evener.cli.words import count, spread
 from evener.dialects.shell_line import shell_line
 from evener.records.plan import Predicted
 
@@ -49,9 +49,9 @@ def show(plan: Plan, *, commands: bool, cards: bool = False) -> None:
 
 def users(work: Workload) -> str:
     """Who is answered at one moment, and how much context they have."""
-    if work.unified:
+    if work.unified and work.users > 1:
         return f"{work.users} users who share a pool of {work.context} tokens"
-    return f"{work.users} users of {work.context} tokens"
+    return f"{count(work.users, 'user')} of {work.context} tokens"
 
 
 def layouts_table(plan: Plan) -> Table:

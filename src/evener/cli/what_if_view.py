@@ -9,7 +9,7 @@ from rich.table import Table
 
 from evener.cli.console import fitted, gib, out, widest
 from evener.cli.plan_view import NAME_WIDTH, TIGHT, TIGHT_MARK
-from evener.cli.words import spread
+from evener.cli.words import count, spread
 from evener.records.whatif import PlanAnswer, Point, WhatIf
 
 SLOW_MARK = "!"
@@ -89,9 +89,8 @@ def header(many: WhatIf) -> str:
     work, seats = first.workload, first.seats
     said = [] if many.kind == "models" else [escape(first.model.removesuffix(f"-{first.quantisation}"))]
     if not {"users", "people", "profile"} & set(many.axes):
-        said.append(
-            f"{seats.people} people ({seats.profile.name}), {work.users} users" if seats else f"{work.users} users"
-        )
+        said += [f"{seats.people} people ({seats.profile.name})"] if seats else []
+        said.append(count(work.users, "user"))
     if "context" not in many.axes:
         said.append(f"{work.context} tokens {'for all' if work.unified else 'per user'}")
     if "kv" not in many.axes:

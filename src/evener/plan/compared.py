@@ -37,7 +37,8 @@ def _splits(
     clusters = _with_figures(candidates, aim, lambda c: c.kind == "cluster")
     best = max(clusters, key=lambda pair: pair[1].value, default=None)
     if best and not told & {c.name for c, _ in clusters}:
-        yield f". The best split, {best[0].name}, would do {rate(best[1])}, {_share(best[1], own, chosen)}"
+        close = ": too close to call" if too_close(own, best[1]) else f", {_share(best[1], own, chosen)}"
+        yield f". The best split, {best[0].name}, would do {rate(best[1])}{close}"
     usual = next((figure(c, aim) for c in candidates if c.name == BY_MEMORY and c.fits), None)
     if usual:
         yield f". Split by memory over all cards, as most do, it would do {rate(usual)}, {_share(usual, own, chosen)}"

@@ -33,8 +33,12 @@ def too_close(one: Value, other: Value) -> bool:
 def speed_of(candidate: Candidate, aim: Objective) -> str:
     """In words, and whose it is."""
     value = figure(candidate, aim)
-    whose = {"crowd": "all users together ", "prompt": "prompts at "}.get(aim, "")
-    return f"{whose}{rate(value)}" if value else "speed not known"
+    return f"{whose(aim)}{rate(value)}" if value else "speed not known"
+
+
+def whose(aim: Objective) -> str:
+    """What stands before the figure of an aim; nothing before one user's tokens."""
+    return {"crowd": "all users together ", "prompt": "prompts at "}.get(aim, "")
 
 
 def behind_comma(candidate: Candidate, aim: Objective) -> str:

@@ -1,5 +1,5 @@
-"""What a plan rests on and leaves out, a line each: speeds of cables that nobody measured, layouts that no figure
-compares, layouts that need several servers. Pure; knows no predictions of its own."""
+"""What a plan rests on and leaves out, a line each: hosts out of reach, speeds of cables that nobody measured, layouts
+that no figure compares, layouts that need several servers. Pure; knows no predictions of its own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,19 @@ from evener.records.rig import Rig
 
 def about(plan: Plan, rig: Rig, scan: Scan) -> Iterator[str]:
     """All that is to be said of one plan."""
+    yield from left_out(scan)
     yield from cables(rig, scan)
     yield from not_compared(plan.candidates)
     yield from several_servers(plan)
     if plan.workload.drafts:
         yield "speeds are without drafts: how many of these are taken depends on the text"
+
+
+def left_out(scan: Scan) -> Iterator[str]:
+    """Hosts of which no card could be planned because nobody could look at them, and why."""
+    for seen in scan.hosts:
+        if seen.fault and seen.connection != "stated" and not any(card.offered_bytes for card in seen.cards):
+            yield f"{seen.name} is left out of every layout: {seen.fault}"
 
 
 def cables(rig: Rig, scan: Scan) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from evener.plan.chains import Chains
-from evener.plan.figures import figure, too_close
+from evener.plan.figures import behind_comma, figure, too_close, whose
 from evener.plan.placing import SPARE, Chain, longest_context, placed
 from evener.plan.question import Question
 from evener.plan.runs import Load
@@ -35,7 +35,7 @@ def benefits(question: Question, candidates: Sequence[Candidate], chains: Chains
     alone = best_alone(candidates, aim)
     if alone is None:
         several = best_of([c for c in candidates if c.kind == "cluster"], aim)
-        return () if several is None else (_at_all(several, question.weights),)
+        return () if several is None else (_at_all(several, question.weights, aim),)
     first = next(chain for chain in chains.hosts if chain.head == alone.hosts[0])
     found = [
         *_replica(candidates, alone),
@@ -64,13 +64,11 @@ def _rank(benefit: Benefit, aim: Objective) -> tuple[bool, int]:
     return (benefit.gain or 0.0) < WORTH, order.index(benefit.kind)
 
 
-def _at_all(several: Candidate, weights: Weights) -> Benefit:
-    predicted = several.predicted
-    speed = predicted.decode_tokens_per_s if predicted else None
-    words = f", {rate(speed)}{_where(several)}" if speed else ""
+def _at_all(several: Candidate, weights: Weights, aim: Objective) -> Benefit:
+    speed = behind_comma(several, aim)
     return Benefit(
         kind="this model",
-        sentence=f"{weights.name} at all: no machine's cards hold it alone{words}",
+        sentence=f"{weights.name} at all: no machine's cards hold it alone{speed}{_where(several)}",
         layout=several.name,
     )
 
@@ -151,11 +149,11 @@ def _speed(candidates: Sequence[Candidate], alone: Candidate, aim: Objective) ->
         return
     gain = theirs.value / mine.value
     if too_close(mine, theirs):
-        verdict = f"speed: too close to call, {rate(theirs)} against {rate(mine)} alone"
+        verdict = f"speed: too close to call, {whose(aim)}{rate(theirs)} against {rate(mine)} alone"
     elif gain > 1:
-        verdict = f"speed: {rate(theirs)} instead of {rate(mine)}"
+        verdict = f"speed: {whose(aim)}{rate(theirs)} instead of {rate(mine)}"
     else:
-        verdict = f"no speed: {rate(theirs)} against {rate(mine)} alone"
+        verdict = f"no speed: {whose(aim)}{rate(theirs)} against {rate(mine)} alone"
     yield Benefit(kind="speed", sentence=verdict + _where(cluster), layout=cluster.name, gain=gain)
 
 
@@ -173,7 +171,7 @@ def _where(candidate: Candidate) -> str:
     slowest = max(devices, key=lambda where: devices[where])
     cards = {f"{d.host}/{d.device}": f"{d.host}/{d.card_name}" for d in candidate.devices}
     of_it = f"{cards.get(slowest, slowest)} {devices[slowest] / whole:.0%}"
-    return f"; of a token's {whole:.1f} ms the link takes {link / whole:.0%}, {of_it}"
+    return f"; of one user's token, {whole:.1f} ms, the link takes {link / whole:.0%}, {of_it}"
 
 
 def _largest(question: Question, good: Callable[[Weights], bool]) -> Weights | None:
