@@ -9,6 +9,7 @@ import pytest
 from evener.api import evals, judges
 from evener.edges.run_folder import read_judgements
 from evener.errors import ConfigurationError
+from evener.ports import ChatReply
 from tests.evals.scripted import Scripted, scripted
 
 QUESTIONS = [
@@ -109,14 +110,80 @@ async def test_nothing_is_sent_without_consent(suite):
 
 async def test_what_was_judged_is_not_asked_again(suite):
     name = await run(suite, "m", good)
-    first = await judged([name])
     async with scripted(Scripted(fair)) as server:
         asked = judges.JudgeAsked(url=server.url, model="claude-test", probes=4)
-        again = await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
+        first, again = [
+            await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None) for _ in range(2)
+        ]
     assert first.from_cache == 0
     assert again.asked == 4  # the probe that asks again is always asked
     assert again.from_cache == first.asked - 4
     assert again.mqm == first.mqm
+
+
+async def test_another_server_is_another_judge_though_the_model_has_the_same_name(suite):
+    name = await run(suite, "m", good)
+    await judged([name])
+    assert (await judged([name])).from_cache == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "at_home"),
+    [
+        ("127.0.0.1", True),
+        ("192.168.1.7", True),
+        ("localhost", True),
+        ("::1", True),
+        ("8.8.8.8", False),
+        ("::ffff:8.8.8.8", False),
+        ("::ffff:10.0.0.1", True),
+        ("api.example.com", False),
+        ("localhost.example.com", False),
+    ],
+)
+def test_who_is_at_home(host, at_home):
+    assert judges._is_at_home(host) is at_home
+
+
+async def test_a_judge_that_asks_for_a_day_of_patience_gets_a_minute(suite, monkeypatch):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    class Busy:
+        async def ask(self, body, *, within_s):
+            return ChatReply(ending="complete", seconds=0.0, status=429, body=b"{}", retry_after_s=86400.0)
+
+    monkeypatch.setattr(judges.asyncio, "sleep", sleep)
+    asked = judges.JudgeAsked(url="http://127.0.0.1:1", model="j")
+    judge = judges.Judge(provider="127.0.0.1", url=asked.url, model="j")
+    session = judges._Session(judge=judge, asked=asked, folder=None, report=lambda _: None, of=1)
+    (task, *_) = judges.tasks.probes(judges.suites.shipped("restraint").questions, most=1)
+    found = await judges._judge(session, Busy(), task)
+    assert found.outcome == "judge_error"
+    assert slept == [60.0, 60.0]
+
+
+async def test_a_broken_line_of_the_cache_is_asked_again(suite, tmp_path):
+    name = await run(suite, "m", good)
+    async with scripted(Scripted(fair)) as server:
+        asked = judges.JudgeAsked(url=server.url, model="claude-test", probes=0)
+        await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
+        for place in (tmp_path / "state" / "judgements").rglob("*.json"):
+            place.write_text('{"seconds": "x", "body": 3}')
+        again = await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
+    assert again.from_cache == 0
+
+
+async def test_half_a_line_of_an_interrupted_judge_does_not_spoil_the_run(suite, tmp_path):
+    name = await run(suite, "m", good)
+    await judged([name])
+    place = next(tmp_path.rglob("judgements.jsonl"))
+    whole = len(read_judgements(place.parent))
+    place.write_bytes(place.read_bytes()[:-20])
+    found = await judged([name])
+    assert len(read_judgements(place.parent)) == whole - 1 + found.asked
 
 
 async def test_a_relative_does_not_judge_unless_wanted_and_is_marked(suite):

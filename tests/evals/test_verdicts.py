@@ -1,3 +1,7 @@
+from dataclasses import replace
+
+import pytest
+
 from evener.evals.verdicts import Dimension, verdict
 
 
@@ -92,3 +96,35 @@ def test_one_candidate_stands_alone():
     found = verdict(dimension({"a": column(3, 5)}))
     assert found.sentence == "only a was scored"
     assert found.design == "one candidate: nothing to compare"
+
+
+def test_practically_equal_under_one_policy_only_is_taken_back():
+    """Alike on what both answered; but b failed a third of the questions, which counts when failures are wrong."""
+    a = {f"q{i}": 0.5 for i in range(300)} | {"q0": 0.51, "q1": 0.49}
+    b = {f"q{i}": 0.5 if i < 200 else None for i in range(300)}
+    found = pair(verdict(dimension({"a": a, "b": b}), margin=0.03), "a", "b")
+    assert (found.word, found.flips_with_policy) == ("cannot be separated", True)
+
+
+def test_a_failed_epoch_counts_as_wrong_where_failures_do():
+    asked = dimension({"a": {"q0": 1.0, "q1": 1.0}, "b": {"q0": 1.0, "q1": 1.0}})
+    asked = replace(asked, failed={"b": {"q0": 0.5}})
+    means = {s.candidate: s.mean for s in verdict(asked, policy="counted wrong").standings}
+    assert means == {"a": 1.0, "b": 0.75}
+    assert {s.mean for s in verdict(asked).standings} == {1.0}
+
+
+def test_what_nobody_could_score_is_never_counted_wrong():
+    asked = dimension({"a": {"q0": 1.0, "q1": None}, "b": {"q0": 1.0, "q1": None}})
+    asked = replace(asked, failed={name: {"q1": 0.0} for name in "ab"})
+    assert [(s.mean, s.n) for s in verdict(asked, policy="counted wrong").standings] == [(1.0, 1)] * 2
+
+
+def test_graded_scores_need_as_many_questions_as_their_own_spread_asks_for():
+    """Differences of 0.00 and 0.02 in turn: gap 0.01, standard error 0.01 / sqrt(19). (1.960 + 0.842)^2 = 7.849, so
+    20 * 7.849 * (1 / 19) = 8.3: they are separated long before. With 0.5 and -0.48: gap 0.01, se 0.49 / sqrt(19)."""
+    a = {f"q{i}": (0.5 if i % 2 else 0.98) for i in range(20)}
+    b = {f"q{i}": (0.98 if i % 2 else 0.48) for i in range(20)}
+    found = pair(verdict(dimension({"a": a, "b": b})), "a", "b")
+    assert (found.test, found.word) == ("sign flips", "cannot be separated")
+    assert found.needed == pytest.approx(20 * 7.849 * 0.49**2 / 19 / 0.01**2, rel=0.001)

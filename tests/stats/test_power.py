@@ -1,6 +1,6 @@
 import pytest
 
-from evener.stats.power import best_split, design, detectable_gap, questions_needed, standard_error
+from evener.stats.power import best_split, design, detectable_gap, questions_like, questions_needed, standard_error
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,12 @@ def test_budget_goes_to_questions_first():
     assert best_split(100, 60).epochs == 1
     assert best_split(300, 60).epochs == 5
     assert (best_split(90, 60, least_epochs=3).questions, best_split(90, 60, least_epochs=3).epochs) == (30, 3)
+
+
+def test_more_questions_like_these_shrink_the_error_by_the_root():
+    # gap of one standard error at n = 100: (1.959964 + 0.841621)^2 = 7.848880
+    assert questions_like(0.02, 0.02, 100) == 785
+    assert questions_like(0.02, 0.04, 100) == 3140
+    assert questions_like(-0.02, 0.02, 100) == 785
+    assert questions_like(0.0, 0.02, 100) is None
+    assert questions_like(0.02, 0.0, 100) is None

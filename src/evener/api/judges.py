@@ -33,6 +33,7 @@ from evener.together import together
 
 ATTEMPTS = 3
 PAUSE_S = 2.0
+LONGEST_PAUSE_S = 60.0  # whatever a busy judge asks for
 BELIEVED_FROM = 0.8  # of known labels; a judge below it is marked
 CHARACTERS_PER_TOKEN = 3.0  # for a rough count before anything is sent; Chinese has fewer
 
@@ -95,6 +96,7 @@ async def judge(
     marks = _relations(asked, runs)
     judge_ = Judge(
         provider=url.host,
+        url=str(url),
         model=asked.model,
         api=asked.api,
         parameters={"temperature": asked.temperature, "max_tokens": asked.most_tokens} | asked.extra,
@@ -110,7 +112,9 @@ async def judge(
     leaving = _leaving(url, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
     if leaving.requests and not agree(leaving):
         raise ConfigurationError("nothing was sent", hint="--yes agrees beforehand")
-    session = _Session(judge=judge_, asked=asked, folder=RunFolder(runs[0].data.path), report=report, of=len(todo))
+    session = _Session(
+        judge=judge_, asked=asked, folder=RunFolder.beside(runs[0].data.path), report=report, of=len(todo)
+    )
     partial = await _all(session, url, key, todo)
     return _result(session, runs, marks, partial)
 
@@ -184,6 +188,8 @@ def _is_at_home(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost"
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped  # [::ffff:8.8.8.8] counts as private, and is not
     return address.is_loopback or address.is_private
 
 
@@ -239,12 +245,12 @@ async def _judge(session: _Session, door: Chat, task: Task) -> Judgement:
     if kept is not None:
         session.from_cache += 1
         return talking.judgement(session.judge, task, kept)
-    for attempt in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         reply = await door.ask(talking.request(session.judge, task), within_s=session.asked.timeout_s)
         session.requests += 1
-        if reply.ending == "complete" and reply.status not in (429, 500, 502, 503, 529):
+        if attempt == ATTEMPTS or (reply.ending == "complete" and reply.status not in (429, 500, 502, 503, 529)):
             break
-        await asyncio.sleep(reply.retry_after_s or PAUSE_S * 2**attempt)
+        await asyncio.sleep(min(LONGEST_PAUSE_S, reply.retry_after_s or PAUSE_S * 2 ** (attempt - 1)))
     found = talking.judgement(session.judge, task, reply)
     if found.outcome == "judge_error":
         session.refused += 1
@@ -265,7 +271,7 @@ def _cached(judge: Judge, task: Task) -> ChatReply | None:
         return None
     try:
         data = json.loads(_place(judge, task).read_text(encoding="utf-8"))
-        return ChatReply(ending="complete", status=200, seconds=data["seconds"], body=data["body"].encode())
+        return ChatReply(ending="complete", status=200, seconds=float(data["seconds"]), body=str(data["body"]).encode())
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -299,7 +305,7 @@ def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: 
         seconds=sum(one.seconds or 0.0 for one in judgements),
         mqm=counting.mqm_results(questions, judgements),
         rubric=counting.rubric_results(judgements),
-        pairs=counting.pair_results(judgements),
+        pairs=counting.pair_results(judgements, {name: q.cluster for name, q in questions.items()}),
         passport=found,
         marks=(*marks, *passport_marks(found)),
         partial=partial,

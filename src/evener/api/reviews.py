@@ -99,7 +99,7 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
     return Sitting(
         reviewer=reviewer,
         pool=pool,
-        folder=RunFolder(runs[0].path),
+        folder=RunFolder.beside(runs[0].path),
         queue=queue,
         reviews=list(run_folder.read_reviews(runs[0].path)),
         machine=machine,

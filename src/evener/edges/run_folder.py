@@ -92,6 +92,16 @@ class RunFolder:
             raise _unwritable(data.path, error) from error
         return folder
 
+    @classmethod
+    def beside(cls, path: Path) -> RunFolder:
+        """A finished run, to which judgements and reviews are added. Half a last line of them is cut off."""
+        try:
+            for name in ("judgements.jsonl", "reviews.jsonl"):
+                _cut_torn_line(path / name)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return cls(path)
+
     def fact(self, kind: str, data: dict[str, Any]) -> Fact:
         """Append a numbered fact; when this returns, it is on the disk."""
         fact = Fact(sequence=self._sequence + 1, at=datetime.now(UTC), kind=kind, data=data)

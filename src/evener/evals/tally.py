@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from evener.evals.arms import change
+from evener.evals.scoring.any import NOT_ITS_FAULT
 from evener.evals.scoring.match import DECLINING_IS_RIGHT_TOO
 from evener.records.answers import Answer, Arm, Score
 from evener.records.evaluation import SuiteResult
 from evener.records.questions import Question, Suite
 from evener.records.verdicts import Policy, Standing
-from evener.stats.clusters import estimate
+from evener.stats.clusters import estimate, of_scores
 from evener.stats.comparisons import is_binary
 
+UNANSWERED = ("http_error", "server_restarted", "timeout")  # no reply came
 WRONG_COSTS = 1.0  # the p of net = (C - p I) / N: a wrong answer costs as much as a right one brings
 
 
@@ -32,12 +34,13 @@ def tally(
     questions = {q.id: q for q in suite.questions}
     scored = [score for score in scores if score.asked.question in questions]
     means = question_means(scored)
+    failed = question_failures(scored)
     clusters = {name: q.cluster for name, q in questions.items()}
     found = change(single.scores, means) if single is not None else None
 
     def standing(policy: Policy, category: str | None = None) -> Standing:
         mine = {name: means[name] for name, q in questions.items() if name in means and category in (None, q.category)}
-        return standing_of(suite.name, mine, clusters, scored, answers, policy=policy)
+        return standing_of(suite.name, mine, clusters, scored, answers, failed=failed, policy=policy)
 
     return SuiteResult(
         suite=suite.name,
@@ -46,7 +49,7 @@ def tally(
         arm=arm,
         epochs=epochs,
         asked=asked,
-        answered=len(answers),
+        answered=sum(answer.outcome not in UNANSWERED for answer in answers),
         standing=standing("excluded"),
         counted_wrong=standing("counted wrong"),
         categories={
@@ -54,6 +57,7 @@ def tally(
         },
         scores=means,
         clusters=clusters,
+        failed=failed,
         measures=measures(questions, scored),
         tokens=_sum(answer.tokens for answer in answers),
         seconds=sum(answer.seconds for answer in answers),
@@ -72,6 +76,19 @@ def question_means(scores: Iterable[Score]) -> dict[str, float | None]:
     return {name: fmean(known) if known else None for name, known in values.items()}
 
 
+def question_failures(scores: Iterable[Score]) -> dict[str, float]:
+    """Share of each question's epochs that are no evidence about the model, where there are some; 0 where nothing could
+    have been scored, whatever had been answered."""
+    asked: dict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        asked[score.asked.question].append(score)
+    return {
+        name: fmean(score.value is None and score.why not in NOT_ITS_FAULT for score in mine)
+        for name, mine in asked.items()
+        if any(score.value is None for score in mine)
+    }
+
+
 def standing_of(
     name: str,
     means: Mapping[str, float | None],
@@ -79,17 +96,19 @@ def standing_of(
     scores: Sequence[Score],
     answers: Sequence[Answer],
     *,
+    failed: Mapping[str, float],
     policy: Policy,
 ) -> Standing:
     """The mean over questions with its interval, and how the answers ended."""
-    known = {q: 0.0 if value is None else value for q, value in means.items() if value is not None or _wrong(policy)}
+    worth = {q: _worth(value, failed.get(q, 0.0), policy) for q, value in means.items()}
+    known = {q: value for q, value in worth.items() if value is not None}
     values = list(known.values())
     found = estimate(values, [clusters[q] for q in known], share=is_binary(values))
     outcomes = {score.asked: score.outcome for score in scores if score.outcome is not None}
     return Standing(
         candidate=name,
         mean=found.mean if found else None,
-        interval=found.interval if found else None,
+        interval=of_scores(found),
         n=len(known),
         clusters=found.clusters if found else 0,
         unscored=sum(value is None for value in means.values()),
@@ -120,8 +139,10 @@ def _is_answerable(question: Question) -> bool:
     return bool(question.references) and question.category not in DECLINING_IS_RIGHT_TOO
 
 
-def _wrong(policy: Policy) -> bool:
-    return policy == "counted wrong"
+def _worth(value: float | None, failed: float, policy: Policy) -> float | None:
+    if policy == "excluded" or failed == 0:
+        return value
+    return (value or 0.0) * (1 - failed)
 
 
 def _share(values: Iterable[bool | None]) -> float | None:

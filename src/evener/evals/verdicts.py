@@ -11,7 +11,7 @@ from itertools import combinations
 
 from evener.records.verdicts import DimensionVerdict, Fragile, PairVerdict, Policy, Standing, Word
 from evener.stats import best, comparisons, power
-from evener.stats.clusters import estimate
+from evener.stats.clusters import estimate, of_scores
 
 LEVEL = 0.05
 MARGIN = 0.03  # closer than three points is practically equal, where the questions suffice to say so
@@ -30,6 +30,16 @@ class Dimension:
     outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     reasons: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     again: Mapping[str, str] = field(default_factory=dict)  # candidate -> the one it repeats
+    # candidate -> question -> share of its epochs that failed (1 where a score is None and nothing is said; 0 where
+    # nobody could have scored it, so that it is no failure of the candidate's)
+    failed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def is_policy_of_consequence(self) -> bool:
+        """Whether something failed, so that the two policies may say different things."""
+        return any(None in column.values() for column in self.scores.values()) or any(
+            share > 0 for column in self.failed.values() for share in column.values()
+        )
 
 
 def verdict(
@@ -41,7 +51,7 @@ def verdict(
         (_standing(asked, name, policy) for name in ranked), key=lambda s: (s.mean is None, -(s.mean or 0.0))
     )
     order = [s.candidate for s in standings if s.mean is not None]
-    both = (policy, _other(policy)) if any(None in column.values() for column in asked.scores.values()) else (policy,)
+    both = (policy, _other(policy)) if asked.is_policy_of_consequence else (policy,)
     words = [_pairs(asked, order, policy=one, margin=margin, seed=seed) for one in both]
     pairs = _stable(words[0], words[-1])
     common = _common(asked, order, policy)
@@ -93,7 +103,7 @@ def _standing(asked: Dimension, name: str, policy: Policy) -> Standing:
     return Standing(
         candidate=name,
         mean=found.mean if found else None,
-        interval=found.interval if found else None,
+        interval=of_scores(found),
         n=len(questions),
         clusters=found.clusters if found else 0,
         unscored=sum(score is None for score in asked.scores[name].values()),
@@ -104,7 +114,12 @@ def _standing(asked: Dimension, name: str, policy: Policy) -> Standing:
 
 def _score(asked: Dimension, name: str, question: str, policy: Policy) -> float | None:
     score = asked.scores[name].get(question)
-    return 0.0 if score is None and policy == "counted wrong" and question in asked.scores[name] else score
+    if policy == "excluded" or question not in asked.scores[name]:
+        return score
+    failed = asked.failed.get(name, {}).get(question, 1.0 if score is None else 0.0)
+    if score is None:
+        return None if failed == 0 else 0.0
+    return score * (1 - failed)
 
 
 def _common(asked: Dimension, names: Sequence[str], policy: Policy) -> list[str]:
@@ -194,15 +209,27 @@ def _worded(pair: PairVerdict, asked: Dimension, *, models: int, policy: Policy,
         return replace(pair, word="practically equal")
     if power.design(pair.clusters, models).is_impossible:
         return replace(pair, word="cannot be separated by design")
-    discordance = (pair.wins + pair.losses) / pair.clusters
-    return replace(pair, needed=power.questions_needed(abs(pair.gap), models=models, discordance=discordance))
+    return replace(pair, needed=_needed(pair, asked, models=models, policy=policy))
+
+
+def _needed(pair: PairVerdict, asked: Dimension, *, models: int, policy: Policy) -> int | None:
+    """Questions that would find a gap like this one: by who wins, or by how these differences vary."""
+    gap = abs(pair.gap or 0.0)
+    if pair.test == "exact McNemar":
+        return power.questions_needed(gap, models=models, discordance=(pair.wins + pair.losses) / pair.clusters)
+    found = estimate(*_gaps(pair, asked, policy))
+    return None if found is None or found.se is None else power.questions_like(gap, found.se, pair.n, models=models)
+
+
+def _gaps(pair: PairVerdict, asked: Dimension, policy: Policy) -> tuple[list[float], list[str]]:
+    """(differences, clusters) of the questions that both have."""
+    common = _common(asked, (pair.first, pair.second), policy)
+    a, b = (_column(asked, name, common, policy) for name in (pair.first, pair.second))
+    return [x - y for x, y in zip(a, b, strict=True)], [asked.clusters[q] for q in common]
 
 
 def _is_equal(pair: PairVerdict, asked: Dimension, *, policy: Policy, margin: float) -> bool:
-    common = _common(asked, (pair.first, pair.second), policy)
-    a, b = (_column(asked, name, common, policy) for name in (pair.first, pair.second))
-    gaps = [x - y for x, y in zip(a, b, strict=True)]
-    clusters = [asked.clusters[q] for q in common]
+    gaps, clusters = _gaps(pair, asked, policy)
     return comparisons.is_equivalent(gaps, clusters, margin=margin, binary=pair.test == "exact McNemar")
 
 
@@ -211,7 +238,8 @@ def _stable(here: Sequence[PairVerdict], there: Sequence[PairVerdict]) -> tuple[
     other = {(pair.first, pair.second): pair.word for pair in there}
     return tuple(
         pair
-        if pair.word not in ("better", "worse") or other.get((pair.first, pair.second)) == pair.word
+        if pair.word not in ("better", "worse", "practically equal")
+        or other.get((pair.first, pair.second)) == pair.word
         else replace(pair, word=_TAKEN_BACK, flips_with_policy=True)
         for pair in here
     )

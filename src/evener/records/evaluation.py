@@ -1,4 +1,4 @@
-"""What one candidate's answers to suites came to. Shares are 0 to 1; questions are compared across runs by their ids."""
+"""What one candidate's answers to suites came to. Shares are 0 to 1; questions are compared across runs by id."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ class SuiteResult:
     arm: Arm
     epochs: int
     asked: int  # answers that were wanted
-    answered: int  # replies that came, of whatever outcome
+    answered: int  # replies that came: timeouts and errors are none
     standing: Standing
     counted_wrong: Standing
     categories: dict[str, Standing]
     scores: dict[str, float | None]
     clusters: dict[str, str]
+    # Question -> share of its epochs that are no evidence (0: nobody could have scored it); those without are left out.
+    failed: dict[str, float] = field(default_factory=dict)
     measures: dict[str, float | None] = field(default_factory=dict)
     tokens: int | None = None  # of all answers, what an arm used up besides included
     seconds: float = 0.0  # of all answers, one after the other

@@ -64,7 +64,7 @@ class PairJudged:
     second_wins: int
     ties: int
     order_changed: int  # of the ties, those where each order had its winner
-    p: float | None  # two-sided sign test over the questions with a winner
+    p: float | None  # two-sided, over questions (clusters, where questions belong together) with a winner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

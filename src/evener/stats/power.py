@@ -32,6 +32,20 @@ def questions_needed(
     return math.ceil((a * math.sqrt(discordance) + b * math.sqrt(discordance - gap * gap)) ** 2 / (gap * gap))
 
 
+def questions_like(
+    gap: float, se: float, n: int, *, models: int = 2, power: float = POWER, alpha: float = ALPHA
+) -> int | None:
+    """Questions that find a `gap` with the power asked, where `n` questions like these gave it the standard error `se`.
+
+    For graded scores and for questions in clusters, whose differences vary less or more than those of right and wrong:
+    n ((z_a + z_b) se / gap)^2, since se falls with the root of n. None where the gap or its error is 0.
+    """
+    if gap == 0 or se <= 0 or models < 2:
+        return None
+    z = NormalDist().inv_cdf
+    return math.ceil(n * ((z(1 - alpha / pairs(models) / 2) + z(power)) * se / gap) ** 2)
+
+
 def detectable_gap(
     n: int, *, models: int = 2, discordance: float = DISCORDANCE, power: float = POWER, alpha: float = ALPHA
 ) -> float | None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -87,3 +88,39 @@ def test_passport_tells_right_labels_from_wrong_ones_and_tricks():
     assert (found.retest.hits, found.retest.n) == (0, 1)
     assert found.order is None
     assert found.people.hits == 1
+
+
+def test_epochs_of_one_question_are_no_further_evidence():
+    """Ten epochs of one question, all won by one side: one question, so that nothing is shown."""
+    said = [
+        replace(one, asked=replace(one.asked, epoch=n), other=replace(one.other, epoch=n))
+        for n in range(10)
+        for one in both("1", "A", "B")
+    ]
+    (found,) = pair_results(said)
+    assert (found.first_wins, found.p) == (10, 1.0)
+
+
+def test_questions_of_one_document_count_once():
+    said = [one for q in "123456" for one in both(q, "A", "B")]
+    (found,) = pair_results(said, {q: "doc" if q in "12345" else "other" for q in "123456"})
+    assert found.p == 0.5
+
+
+def test_epochs_do_not_narrow_the_interval_of_a_rubric():
+    said = [judged(q, "a", "PASS") for q in "123"]
+    again = [replace(one, asked=replace(one.asked, epoch=n)) for one in said for n in range(5)]
+    assert rubric_results(again)[0].passed.n == 15
+    assert rubric_results(again)[0].passed.interval == rubric_results(said)[0].passed.interval
+
+
+def test_an_outage_of_the_judge_is_no_wrong_label():
+    lost = replace(judged("1", "probe: CORRECT", None, probe="known", truth="CORRECT"), outcome="judge_error")
+    found = passport([lost, judged("2", "probe: CORRECT", "CORRECT", probe="known", truth="CORRECT")])
+    assert (found.known.hits, found.known.n) == (1, 1)
+
+
+def test_two_replies_that_could_not_be_read_agree_in_nothing():
+    said = [judged("1", "a", None), judged("1", "a", None, probe="retest"), judged("2", "a", "PASS")]
+    found = passport([*said, judged("2", "a", None, probe="retest")])
+    assert (found.retest.hits, found.retest.n) == (0, 1)

@@ -1,5 +1,6 @@
 import random
 import re
+import time
 
 import pytest
 
@@ -137,3 +138,11 @@ def test_no_reply_makes_a_verdict_that_its_last_line_does_not_hold():
         lines = [line for line in re.split(r"\r?\n", reply) if re.search(r"verdict", line, re.IGNORECASE)]
         assert found in lines[-1].upper().replace(" ", "_"), reply
         assert last_verdict(reply) is not None
+
+
+def test_a_megabyte_of_nothing_is_read_at_once():
+    begun = time.perf_counter()
+    for text in ("\n" * 500_000, "VERDICT " * 60_000, "*" * 500_000, "ERROR" * 100_000, "<think>" * 70_000):
+        verdict(text, ("A",))
+        flaws(text, text)
+    assert time.perf_counter() - begun < 5

@@ -9,7 +9,7 @@ from evener.evals.suites import shipped
 from evener.ports import ChatReply
 from tests.evals.answered import answer, question
 
-JUDGE = Judge(provider="h", model="j")
+JUDGE = Judge(provider="h", url="http://h:1", model="j")
 TRANSLATION = question("translation", prompt="Translate into English:\n\n你好，世界。", references=("Hello, world.",))
 RUBRIC = question("rubric", rubric="Says hello.")
 
@@ -52,7 +52,7 @@ def test_an_error_of_the_judge_is_no_verdict():
 
 
 def test_anthropic_speaks_the_same_to_us():
-    judge = Judge(provider="h", model="claude", api="anthropic")
+    judge = Judge(provider="h", url="http://h:1", model="claude", api="anthropic")
     found = judgement(judge, alone(RUBRIC, answer("Hello")), anthropic("VERDICT: FAIL"))
     assert (found.verdict, found.tokens, found.judge.model) == ("FAIL", 3, "claude-x")
     assert (
@@ -99,7 +99,7 @@ def test_everything_that_matters_is_in_the_key_of_the_cache():
         cache_key(JUDGE, alone(RUBRIC, answer("Hello!"))),
         cache_key(JUDGE, alone(replace(RUBRIC, rubric="Says bye."), answer("Hello"))),
     }
-    assert len(keys) == 6
+    assert len(keys) == 7
     assert request(JUDGE, task)["messages"][0]["role"] == "user"
 
 

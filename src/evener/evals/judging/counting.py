@@ -12,7 +12,8 @@ from evener.records.answers import Asked, Judgement
 from evener.records.judging import MqmResult, PairJudged, Passport, RubricResult, Share
 from evener.records.questions import Question
 from evener.stats.agreement import ac1, kappa
-from evener.stats.comparisons import mcnemar
+from evener.stats.clusters import estimate
+from evener.stats.comparisons import difference
 from evener.stats.intervals import wilson
 
 
@@ -66,16 +67,19 @@ def rubric_results(judgements: Sequence[Judgement]) -> tuple[RubricResult, ...]:
     for one in judgements:
         if one.probe is None and one.verdict in ("PASS", "FAIL"):
             votes[one.asked].append(one.verdict)
-    passed: dict[str, list[bool]] = defaultdict(list)
+    passed: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for asked, said in votes.items():
         winner = majority(said)
         if winner is not None:
-            passed[asked.candidate].append(winner == "PASS")
-    return tuple(
-        RubricResult(candidate=name, passed=found)
-        for name, known in passed.items()
-        if (found := share(known)) is not None
-    )
+            passed[asked.candidate].append((asked.question, winner == "PASS"))
+    return tuple(RubricResult(candidate=name, passed=_by_question(known)) for name, known in passed.items())
+
+
+def _by_question(known: Sequence[tuple[str, bool]]) -> Share:
+    """A share of answers, its interval clustered by question: epochs of one are not independent."""
+    hits = [float(hit) for _, hit in known]
+    found = estimate(hits, [name for name, _ in known], share=True)
+    return Share(hits=round(sum(hits)), n=len(hits), interval=found.interval if found else None)
 
 
 def majority(verdicts: Sequence[str]) -> str | None:
@@ -86,20 +90,25 @@ def majority(verdicts: Sequence[str]) -> str | None:
     return word if 2 * count > len(verdicts) else None
 
 
-def pair_results(judgements: Sequence[Judgement]) -> tuple[PairJudged, ...]:
-    """Per pair of candidates. Both orders must have a verdict, else the question does not count."""
+def pair_results(judgements: Sequence[Judgement], clusters: Mapping[str, str] | None = None) -> tuple[PairJudged, ...]:
+    """Per pair of candidates. Both orders must have a verdict, else the question does not count.
+
+    Epochs of a question and questions of one cluster are not independent: the test counts clusters.
+    """
     orders: dict[tuple[Asked, Asked], dict[bool, str]] = defaultdict(dict)
     for one in judgements:
         if one.probe is None and one.other is not None and one.verdict is not None:
             orders[one.asked, one.other][bool(one.details.get("swapped"))] = one.verdict
-    found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    found: dict[tuple[str, str], list[tuple[str, tuple[str, str]]]] = defaultdict(list)
     for (a, b), seen in orders.items():
         if len(seen) == 2:
-            found[a.candidate, b.candidate].append((seen[False], _unswapped(seen[True])))
+            cluster = (clusters or {}).get(a.question, a.question)
+            found[a.candidate, b.candidate].append((cluster, (seen[False], _unswapped(seen[True]))))
     return tuple(_pair(first, second, verdicts) for (first, second), verdicts in found.items())
 
 
-def _pair(first: str, second: str, verdicts: Sequence[tuple[str, str]]) -> PairJudged:
+def _pair(first: str, second: str, judged: Sequence[tuple[str, tuple[str, str]]]) -> PairJudged:
+    clusters, verdicts = [cluster for cluster, _ in judged], [pair for _, pair in judged]
     a = sum(pair == ("A", "A") for pair in verdicts)
     b = sum(pair == ("B", "B") for pair in verdicts)
     return PairJudged(
@@ -109,7 +118,9 @@ def _pair(first: str, second: str, verdicts: Sequence[tuple[str, str]]) -> PairJ
         second_wins=b,
         ties=len(verdicts) - a - b,
         order_changed=sum(set(pair) == {"A", "B"} for pair in verdicts),
-        p=mcnemar(a, b) if verdicts else None,
+        p=difference(
+            [float(pair == ("A", "A")) for pair in verdicts], [float(pair == ("B", "B")) for pair in verdicts], clusters
+        ).p,
     )
 
 
@@ -121,7 +132,7 @@ def passport(judgements: Sequence[Judgement], *, people: Sequence[tuple[str, str
     """`people` holds (the judge's verdict, the people's) of answers that both labelled."""
     probes: dict[str, list[Judgement]] = defaultdict(list)
     for one in judgements:
-        if one.probe is not None:
+        if one.probe is not None and one.outcome != "judge_error":  # an outage says nothing of the judge
             probes[one.probe].append(one)
     known = probes["known"]
     return Passport(
@@ -139,8 +150,10 @@ def passport(judgements: Sequence[Judgement], *, people: Sequence[tuple[str, str
 
 
 def _retest(judgements: Sequence[Judgement], again: Sequence[Judgement]) -> Share | None:
-    first = {_key(one): one.verdict for one in judgements if one.probe is None}
-    return share(first[_key(one)] == one.verdict for one in again if _key(one) in first)
+    """Two replies that could not be read agree in nothing."""
+    first = {_key(one): one.verdict for one in judgements if one.probe is None and one.outcome != "judge_error"}
+    both = [(first[_key(one)], one.verdict) for one in again if _key(one) in first]
+    return share(a == b for a, b in both if (a, b) != (None, None))
 
 
 def _order(judgements: Sequence[Judgement]) -> Share | None:

@@ -19,7 +19,7 @@ SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor", "punctuation")
 _MENTION = re.compile(r"^[\W_]*VERDICT|VERDICT[\W_]{0,8}[:：]", re.IGNORECASE)
 _VERDICT = re.compile(r"[\s>*_#`-]*VERDICT[*_`]*[ \t]*[:：](.*)", re.IGNORECASE | re.DOTALL)
 _DRESS = " \t\r*_`\"'“”[](){}<>.。!"
-_ERROR = re.compile(r"^[\s>*-]*ERROR[*_]*[ \t]*[:：][ \t]*(.+)$", re.IGNORECASE | re.MULTILINE)
+_ERROR = re.compile(r"^[ \t>*-]*ERROR[*_]*[ \t]*[:：][ \t]*(.+)$", re.IGNORECASE | re.MULTILINE)
 
 
 def verdict(reply: str, offered: Sequence[str]) -> str | None:

@@ -24,9 +24,10 @@ SEVERITY_DETAIL = "flaws"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A judge as it is asked. `provider` is the host of its API; parameters are sent with every request."""
+    """A judge as it is asked. `provider` is the host of its API at `url`; parameters are sent with every request."""
 
     provider: str
+    url: str
     model: str
     api: Api = "openai"
     parameters: dict[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 1024}, hash=False)
@@ -48,7 +49,7 @@ def request(judge: Judge, task: Task) -> dict[str, Any]:
 
 def cache_key(judge: Judge, task: Task) -> str:
     """Everything that decides a reply: who is asked, with which parameters, and every word of the question."""
-    whole = [judge.provider, judge.api, request(judge, task), task.template.sha256]
+    whole = [judge.provider, judge.url, judge.api, request(judge, task), task.template.sha256]
     return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

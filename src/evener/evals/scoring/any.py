@@ -17,6 +17,8 @@ PURE = {
 }
 CONTAMINATED = "thinking was asked to be off and was not"
 NO_JUDGE = "no judge"
+CANARY = "a canary is compared, not scored"
+NOT_ITS_FAULT = (NO_JUDGE, CANARY, running.NO_SANDBOX)  # whatever had been answered
 
 
 async def score(question: Question, answer: Answer, *, sandbox: Sandbox | None) -> Score:
@@ -29,5 +31,5 @@ async def score(question: Question, answer: Answer, *, sandbox: Sandbox | None) 
     if question.scoring in PURE:
         return PURE[question.scoring](question, answer)
     if question.scoring == "same":
-        return Score(asked=answer.asked, scorer="same", value=None, why="a canary is compared, not scored")
+        return Score(asked=answer.asked, scorer="same", value=None, why=CANARY)
     return Score(asked=answer.asked, scorer="rubric", value=None, why=NO_JUDGE)
