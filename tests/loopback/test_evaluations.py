@@ -74,6 +74,8 @@ def test_an_evaluation_that_was_killed_goes_on_and_nothing_is_asked_twice(rig, q
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["partial"], found["results"][0]["answered"]) == (None, len(CAPITALS))
+    asked, layout = found["conditions"]["thinking_asked"], found["conditions"]["layout"]
+    assert (asked, layout) == ("off", "cluster")  # what the client asks for, beside what the deployment knows of itself
     after = answered(rig)
     assert after[: len(before)] == before
     assert sorted(one["asked"]["question"] for one in after) == sorted(CAPITALS)

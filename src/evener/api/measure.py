@@ -106,6 +106,7 @@ def as_known(seen: Conditions, target: Target) -> Conditions:
         users=seen.users,
         client=seen.client,
         sampling=seen.sampling,
+        thinking_asked=seen.thinking_asked or run.conditions.thinking_asked,
         thinking_observed=seen.thinking_observed,
     )
 
