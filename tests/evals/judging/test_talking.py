@@ -94,6 +94,7 @@ def test_everything_that_matters_is_in_the_key_of_the_cache():
     keys = {
         cache_key(JUDGE, task),
         cache_key(replace(JUDGE, model="k"), task),
+        cache_key(replace(JUDGE, url="http://h:2"), task),
         cache_key(replace(JUDGE, provider="g"), task),
         cache_key(replace(JUDGE, parameters={"temperature": 1}), task),
         cache_key(JUDGE, alone(RUBRIC, answer("Hello!"))),
