@@ -83,8 +83,8 @@ def _sentence(n: int, clusters: int, models: int) -> str:
 def _notes(rows: Sequence[SuitePlan], models: int, epochs: int) -> list[str]:
     notes = []
     if models > 1:
-        needs = ", ".join(f"{gap:.0%}: {power.questions_needed(gap, models=models)}" for gap in GAPS)
-        notes.append(f"questions that find a gap 4 times in 5, {models} candidates under Holm: {needs}")
+        needs = ", ".join(f"{gap * 100:.0f} points: {power.questions_needed(gap, models=models)}" for gap in GAPS)
+        notes.append(f"questions that find a gap 4 times in 5 among {models} candidates (Holm): {needs}")
     if epochs > 1:
         notes.append("epochs steady each answer and do not replace questions: ask more questions first")
     if any(row.minutes is None for row in rows):
