@@ -26,6 +26,11 @@ def test_a_row_has_one_plain_value_per_column_and_unknown_is_null() -> None:
     assert all(value is None or isinstance(value, str | int | float) for row in (one, four) for value in row.values())
 
 
+def test_figures_have_six_digits() -> None:
+    (row,) = level_rows.level_rows(users_result(replace(ONE, total_tokens_per_s=67.03399999999999)))
+    assert row["total_tokens_per_s"] == 67.034
+
+
 def test_csv_leaves_unknown_empty() -> None:
     rows = list(csv.DictReader(io.StringIO(level_rows.written(RESULT, "csv"))))
     assert [row["users"] for row in rows] == ["1", "4"]

@@ -20,7 +20,6 @@ from evener.errors import ConfigurationError
 from evener.ports import Report
 from evener.records.conditions import Conditions
 from evener.records.load import Queue, Request, UsersResult
-from evener.report.rows import label as layout_label
 
 WHAT, LOAD_FACT = "users", "load"
 # Both parts of a run see these, from outside or from the run of the deployment.
@@ -51,11 +50,19 @@ class Part:
 
 def first_part(target: Target, server: Server, load: Load, conditions: Conditions, folder: RunFolder | None) -> Part:
     """A new run. Its load and its server are written down, so that it can be gone on with."""
-    label = layout_label(target.ours.candidate) if target.ours else str(server.url)
+    label = _layout_label(target) or str(server.url)
     if folder is not None:
         folder.fact("layout", {"name": label})
         folder.fact(LOAD_FACT, {"target": target.name, "load": to_data(load), "server": _told(server)})
     return Part(target=target, server=server, load=load, conditions=conditions, folder=folder, label=label)
+
+
+def _layout_label(target: Target) -> str | None:
+    if target.ours is None:
+        return None
+    from evener.report.rows import label  # here: 20 ms to import, and a URL needs none of it
+
+    return label(target.ours.candidate)
 
 
 async def next_part(

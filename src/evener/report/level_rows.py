@@ -27,7 +27,7 @@ def level_rows(result: UsersResult) -> list[dict[str, Any]]:
         "prompt_tokens": result.prompt_tokens_asked,
         "output_tokens": result.output_tokens_asked,
     }
-    return [about | level_row(level) for level in result.levels]
+    return [about | {name: _short(value) for name, value in level_row(level).items()} for level in result.levels]
 
 
 def written(result: UsersResult, form: Form) -> str:
@@ -40,6 +40,11 @@ def written(result: UsersResult, form: Form) -> str:
     if form == "csv":
         return _csv(rows) if rows else ""
     return _markdown(rows) + f"\n{escaped(_holds_for(result))}\n"
+
+
+def _short(value: object) -> object:
+    """Six digits: no clock here has more."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def level_row(level: Level) -> dict[str, Any]:
