@@ -284,7 +284,7 @@ def test_the_json_keeps_its_keys() -> None:
     assert list(data) == [
         "id", "what", "title", "state", "started_at", "ended_at", "headline", "basis", "headline_users", "speeds",
         "comparisons", "findings", "cautions", "layouts", "conditions", "limits", "moments",
-        "pair", "timeline",
+        "pair", "timeline", "evaluation",
     ]  # fmt: skip
     assert data["comparisons"][0]["change"] == pytest.approx(34 / 61 - 1)
 

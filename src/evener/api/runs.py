@@ -9,6 +9,7 @@ from typing import Literal
 
 from evener.edges.run_folder import RunData, find_run, list_runs, open_head, open_run, read_telemetry
 from evener.errors import HostError, RunUnreadable
+from evener.records.verdicts import Verdicts
 from evener.report import rows, story
 from evener.report.against_parts import Against
 from evener.report.parts import RunRow, RunState, Story
@@ -83,6 +84,17 @@ def written_against(found: Against, form: Form) -> str:
     if form == "json":
         return _json(found)
     return against_view.markdown(found) if form == "md" else against_view.csv(found)
+
+
+def written_verdict(found: Verdicts, form: Form) -> str:
+    """What several evaluations prove, as one text."""
+    from evener.report import html, verdict_written
+
+    if form == "html":
+        return html.verdict_page(found)
+    if form == "json":
+        return _json(found)
+    return verdict_written.markdown(found) if form == "md" else verdict_written.csv(found)
 
 
 def _json(record: object) -> str:

@@ -57,11 +57,6 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
     )
 
 
-def are_evaluations(runs: Sequence[RunData]) -> bool:
-    """Whether all of them asked questions: then they are compared by verdicts."""
-    return all(data.run.what == "eval" for data in runs)
-
-
 def _result(data: RunData) -> EvalResult:
     stages = data.summary.stages if data.summary else ()
     found = next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
@@ -179,6 +174,7 @@ def _asked(name: str, results: Mapping[str, SuiteResult], again: dict[str, str])
         outcomes={candidate: one.standing.outcomes for candidate, one in results.items()},
         reasons={candidate: one.standing.reasons for candidate, one in results.items()},
         again={name: first for name, first in again.items() if name in results},
+        failed={candidate: one.failed for candidate, one in results.items()},
     )
 
 

@@ -25,7 +25,8 @@ def report(
     run: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A run folder, an id, its beginning or end, or `last`. Two: the second is held against the first.",
+            help="A run folder, an id, its beginning or end, or `last`. Two: the second is held against the first. "
+            "Several evaluations: what they prove, as evener verdict says it.",
             show_default="last",
         ),
     ] = None,
@@ -43,15 +44,35 @@ def report(
     names = run or ["last"]
     if html and no_html:
         raise ConfigurationError("--html and --no-html contradict each other", hint="leave one out")
+    form = chosen_form(output, as_json=as_json)
+    found = [runs.find(name) for name in names]
+    if len(found) == 1:
+        _one(found[0], form, html, page=not (no_html or form))
+    elif all(data.run.what == "eval" for data in found):
+        _verdict(found, form, html)
+    elif len(found) == 2:
+        _against(runs.compare(*found), form, html)
+    else:
+        raise ConfigurationError(
+            f"{len(names)} runs were named: two can be held against each other",
+            hint="evener verdict compares any number of evaluations",
+        )
+
+
+def chosen_form(output: Form | None, *, as_json: bool) -> Form | None:
+    """--json is short for -o json. Raises ConfigurationError for both with different forms."""
+    from evener.errors import ConfigurationError
+
     if as_json and output not in (None, "json"):
         raise ConfigurationError(f"--json and -o {output} contradict each other", hint="leave one out")
-    if len(names) > 2:
-        raise ConfigurationError(f"{len(names)} runs were named: two can be held against each other")
-    form: Form | None = "json" if as_json else output
-    if len(names) == 2:
-        _against(runs.compare(*(runs.find(name) for name in names)), form, html)
-    else:
-        _one(runs.find(names[0]), form, html, page=not (no_html or form))
+    return "json" if as_json else output
+
+
+def _verdict(found: list[RunData], form: Form | None, html: Path | None) -> None:
+    from evener.api import verdicts
+    from evener.cli import verdict_view
+
+    verdict_view.show(verdicts.verdicts([data.path for data in found]), form, html)
 
 
 def _one(data: RunData, form: Form | None, html: Path | None, *, page: bool) -> None:
@@ -85,7 +106,7 @@ def _say_page(path: Path, *, quiet: bool) -> None:
 
 def runs(
     what: Annotated[
-        str | None, typer.Option(help="Only what was done so: users, speed, context, pair, up, demo.")
+        str | None, typer.Option(help="Only what was done so: users, speed, context, pair, eval, up, demo.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Only models with this in their name.")] = None,
     state: Annotated[Literal["complete", "partial", "unfinished"] | None, typer.Option(help="Only runs in it.")] = None,

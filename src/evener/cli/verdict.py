@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -16,6 +17,13 @@ def verdict(
     margin: Annotated[
         float, typer.Option(min=0, max=100, help="Points within which two count as practically equal.")
     ] = 3.0,
+    output: Annotated[
+        Literal["html", "md", "csv", "json"] | None,
+        typer.Option("-o", "--output", help="The verdict in this form on standard output."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page there: charts, outcomes, and answers side by side.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> None:
     """Which candidate answers better, which can be dropped, and when nobody can tell.
@@ -27,8 +35,10 @@ def verdict(
     from evener import state
     from evener.api import verdicts as api
     from evener.cli import verdict_view as view
+    from evener.cli.report import chosen_form
     from evener.edges.run_folder import find_run
 
+    form = chosen_form(output, as_json=as_json)
     paths = [find_run(state.runs_folder(), name) for name in run]
     found = api.verdicts(paths, policy="counted wrong" if failures == "wrong" else "excluded", margin=margin / 100)
-    view.show(found, as_json=as_json)
+    view.show(found, form, html)

@@ -13,7 +13,7 @@ from evener.report.words import plain, shorten
 _LONGEST_NAME = 36
 _LEAST_SPAN = 20.0  # points: a smaller window would make noise look like a gap
 _ROW = 0.52  # inches
-_FAINT_ALPHA = 0.55
+_FAINT_ALPHA = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,19 @@ from typing import Any
 
 from evener.records.load import Spread
 from evener.records.run import Run
-from evener.report import charts, crowd, drawing, evals_rows, level_columns, pair_chart, picture, time_chart, words
+from evener.records.verdicts import Verdicts
+from evener.report import (
+    charts,
+    crowd,
+    drawing,
+    evals_rows,
+    level_columns,
+    pair_chart,
+    picture,
+    time_chart,
+    verdict_rows,
+    words,
+)
 from evener.report.against_parts import Against
 from evener.report.against_view import written
 from evener.report.cautions import holder
@@ -66,6 +78,30 @@ def against_page(found: Against) -> str:
     return text
 
 
+def verdict_page(found: Verdicts) -> str:
+    """Several candidates on the same questions, as one page."""
+    from markupsafe import Markup
+
+    dimensions = (*found.dimensions, *found.arms)
+    text: str = _environment().get_template("verdict.html.j2").render(
+        found=found,
+        cautions=verdict_rows.cautions(found),
+        drawn=[
+            (one, Markup(forest(verdict_rows.lines(one), name=f"forest-{n}", groups=one.groups)))
+            for n, one in enumerate(dimensions)
+        ],
+        pair_heads=verdict_rows.PAIR_HEADS,
+        pair_row=verdict_rows.pair_row,
+        ending_heads=verdict_rows.ENDING_HEADS,
+        ending_row=verdict_rows.ending_row,
+        remarks=verdict_rows.remarks,
+        by_pair=verdict_rows.by_pair,
+        whose=verdict_rows.whose,
+        canary_line=verdict_rows.canary_line,
+    )  # fmt: skip
+    return text
+
+
 def _environment() -> Any:
     import jinja2
 
@@ -79,7 +115,7 @@ def _environment() -> Any:
     )
     for write in (
         words.size, words.number, words.percent, words.signed_percent, words.seconds, words.milliseconds, words.count,
-        words.classes, words.kilo, words.span, words.model_file, repeated, condition, energy,
+        words.classes, words.kilo, words.span, words.model_file, words.prose, repeated, condition, energy,
     ):  # fmt: skip
         environment.filters[write.__name__] = write
     environment.globals.update(

@@ -100,3 +100,8 @@ def shorten(text: str, most: int) -> str:
 def plain(text: str) -> str:
     """A name is a stranger's text: no control sequence of it reaches a terminal, and nothing that turns text around."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def prose(text: str) -> str:
+    """What somebody wrote on several lines, ready for `plain`: tabs become blanks, and every line ends alike."""
+    return "\n".join(text.expandtabs(4).splitlines())

@@ -1,0 +1,121 @@
+"""A verdict as Markdown to paste and as lines for a spreadsheet. What strangers wrote stays text in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evener.records.verdicts import DimensionVerdict, Disagreement, Ending, PairVerdict, Standing, Verdicts
+from evener.report.evals_rows import interval, outcomes, points, reasons
+from evener.report.plain_tables import csv_text, escaped, markdown_table
+from evener.report.verdict_rows import (
+    ENDING_HEADS,
+    PAIR_HEADS,
+    by_pair,
+    canary_line,
+    cautions,
+    ending_row,
+    pair_row,
+    remarks,
+    whose,
+)
+from evener.report.words import UNKNOWN, shorten
+
+_LONGEST = 600  # characters of one text in a forum
+
+Row = dict[str, Any]
+
+
+def markdown(found: Verdicts) -> str:
+    """The whole verdict; sections are headings of the fourth level, so that it fits into a longer text."""
+    parts = ["### Which answers better\n"]
+    parts.append(
+        "".join(f"- **{escaped(c.text)}**\n" if c.grave else f"- {escaped(c.text)}\n" for c in cautions(found))
+    )
+    for one in (*found.dimensions, *found.arms):
+        parts += _dimension(one)
+    if found.canaries:
+        parts += ["#### Canary\n", _list([canary_line(pair) for pair in found.canaries])]
+    if found.conditions:
+        heads = ("conditions that differ", *(escaped(name) for name in found.runs))
+        rows = [(one.name, *(escaped(one.values.get(n) or UNKNOWN) for n in found.runs)) for one in found.conditions]
+        parts.append(markdown_table(heads, rows))
+    parts.append(_list([f"{name}: run {run}" for name, run in found.runs.items()]))
+    return "\n".join(part for part in parts if part)
+
+
+def _dimension(one: DimensionVerdict) -> Iterator[str]:
+    yield f"#### {escaped(one.dimension)}\n"
+    yield f"**{escaped(one.sentence)}.**\n"
+    heads = ("candidate", "#score", "#95 %", "#n", "#clusters", "may be the best")
+    yield markdown_table(heads, [_standing(standing, one) for standing in one.standings])
+    if one.pairs:
+        yield markdown_table(PAIR_HEADS, [[escaped(cell) for cell in pair_row(pair)] for pair in one.pairs])
+    if one.endings:
+        yield markdown_table(ENDING_HEADS, [[escaped(cell) for cell in ending_row(end)] for end in one.endings])
+    yield _list(remarks(one))
+    for pair, apart in by_pair(one.disagreements):
+        yield f"##### Where {escaped(pair)} lie farthest apart\n"
+        yield "".join(_apart(each) for each in apart)
+        yield "Whose they are:\n"  # below them all, so that they can be read without knowing
+        yield _list([f"{each.question}: {whose(each)}" for each in apart])
+
+
+def _standing(standing: Standing, one: DimensionVerdict) -> tuple[str, ...]:
+    figures = (points(standing.mean), interval(standing.interval), str(standing.n), str(standing.clusters))
+    return (escaped(standing.candidate), *figures, _best(standing, one))
+
+
+def _best(standing: Standing, one: DimensionVerdict) -> str:
+    return "yes" if standing.candidate in one.best else "no" if standing.candidate in one.dropped else UNKNOWN
+
+
+def _apart(one: Disagreement) -> str:
+    texts = [("asked", one.prompt), *(("reference", reference) for reference in one.references)]
+    texts += [("context", one.context)] if one.context else []
+    texts += list(zip(("one", "two"), (said.text for said in one.answers), strict=True))
+    told = "".join(f"  - {name}: {escaped(shorten(' '.join(text.split()), _LONGEST))}\n" for name, text in texts)
+    return f"- {escaped(one.question)}\n{told}"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "".join(f"- {escaped(line)}\n" for line in lines)
+
+
+def csv(found: Verdicts) -> str:
+    """A line per candidate and per pair of each dimension. Shares are 0 to 1; unknown is an empty cell."""
+    rows = [row for one in (*found.dimensions, *found.arms) for row in _rows(one, found)]
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    return csv_text(heads, [[row.get(head) for head in heads] for row in rows])
+
+
+def _rows(one: DimensionVerdict, found: Verdicts) -> Iterator[Row]:
+    endings = {ending.candidate: ending for ending in one.endings}
+    for standing in one.standings:
+        low, high = standing.interval or (None, None)
+        yield (
+            {"kind": "candidate", "dimension": one.dimension, "policy": one.policy, "first": standing.candidate}
+            | {"run": found.runs.get(standing.candidate), "score": standing.mean, "low": low, "high": high}
+            | {"n": standing.n, "clusters": standing.clusters, "unscored": standing.unscored}
+            | {"may_be_best": _best(standing, one)}
+            | (_ending(endings[standing.candidate]) if standing.candidate in endings else {})
+        )
+    yield from (_pair(pair, one) for pair in one.pairs)
+
+
+def _ending(one: Ending) -> Row:
+    return {
+        "left_out": one.excluded, "counted_wrong": one.counted_wrong, "asked": one.asked, "answered": one.answered,
+        "truncated": one.truncated, "thought": one.thought, "outcomes": outcomes(one.outcomes, most=99),
+        "reasons": reasons(one.reasons), "tokens": one.tokens, "seconds": one.seconds,
+    }  # fmt: skip
+
+
+def _pair(pair: PairVerdict, one: DimensionVerdict) -> Row:
+    low, high = pair.interval or (None, None)
+    return {
+        "kind": "pair", "dimension": one.dimension, "policy": one.policy, "first": pair.first, "second": pair.second,
+        "gap": pair.gap, "low": low, "high": high, "n": pair.n, "clusters": pair.clusters, "wins": pair.wins,
+        "losses": pair.losses, "p": pair.p, "p_holm": pair.p_holm, "test": pair.test, "verdict": pair.word,
+        "needed": pair.needed, "hangs_on_policy": "yes" if pair.flips_with_policy else "no",
+    }  # fmt: skip
