@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from evener.api import evals, judges
+from evener import state
+from evener.api import eval_stories, evals, judges
+from evener.edges import run_folder
 from evener.edges.run_folder import read_judgements
 from evener.errors import ConfigurationError
 from evener.ports import ChatReply
@@ -108,7 +110,7 @@ async def test_nothing_is_sent_without_consent(suite):
     assert seen[0].cost is None
 
 
-async def test_what_was_judged_is_not_asked_again(suite):
+async def test_what_was_judged_is_not_asked_again(suite, tmp_path):
     name = await run(suite, "m", good)
     async with scripted(Scripted(fair)) as server:
         asked = judges.JudgeAsked(url=server.url, model="claude-test", probes=4)
@@ -116,6 +118,8 @@ async def test_what_was_judged_is_not_asked_again(suite):
             await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None) for _ in range(2)
         ]
     assert first.from_cache == 0
+    place = next(tmp_path.rglob("judgements.jsonl")).parent
+    assert len(read_judgements(place)) == first.asked + again.asked  # what came from the cache stands there once
     assert again.asked == 4  # the probe that asks again is always asked
     assert again.from_cache == first.asked - 4
     assert again.mqm == first.mqm
@@ -232,3 +236,11 @@ async def test_answers_that_code_scores_need_no_judge(suite):
     name = await run(suite, "m", good)
     with pytest.raises(ConfigurationError, match="nothing here needs a judge"):
         await judged([name])
+
+
+async def test_one_judge_is_reported_once_whatever_it_was_asked(suite):
+    name = await run(suite, "m", poor)
+    await judged([name])
+    (one,) = eval_stories.read(run_folder.open_run(run_folder.find_run(state.runs_folder(), name))).judged
+    assert len(one.mqm) == 1
+    assert (one.passport.known is None, one.passport.identical is None) == (False, False)

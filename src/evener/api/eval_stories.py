@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from evener.api import evals, judges
 from evener.edges import run_folder
@@ -68,10 +69,10 @@ def _judged(
     reviews: Sequence[Review],
     result: EvalResult | None,
 ) -> tuple[Judged, ...]:
-    """One per judge, by all that tells two of them apart."""
+    """One per judge, by all that tells two of them apart; its templates differ with what it was asked."""
     by_judge: dict[str, list[Judgement]] = {}
     for one in judgements:
-        by_judge.setdefault(repr(one.judge), []).append(one)
+        by_judge.setdefault(repr(replace(one.judge, prompt_sha256="")), []).append(one)
     return tuple(_one_judge(questions, mine, reviews, result) for mine in by_judge.values())
 
 
@@ -90,7 +91,7 @@ def _one_judge(
         failed=sum(one.outcome == "judge_error" for one in mine),
         mqm=counting.mqm_results(questions, known),
         rubric=counting.rubric_results(mine),
-        pairs=counting.pair_results(mine),
+        pairs=counting.pair_results(mine, {name: q.cluster for name, q in questions.items()}),
         passport=passport,
         marks=(*(f"judges its own family: {name}" for name in own), *judges.passport_marks(passport)),
     )
