@@ -65,7 +65,7 @@ class Fragile:
 class Ending:
     """How one candidate's answers to one dimension ended, and its mean under both policies."""
 
-    candidate: str
+    candidate: str  # whose answers, or under which arm
     asked: int  # answers that were wanted
     answered: int  # replies that came, of whatever outcome
     excluded: float | None  # the mean with answers left out that are no evidence
@@ -74,7 +74,7 @@ class Ending:
     thought: float | None  # share of answers that show thinking, whatever was asked
     outcomes: dict[str, int]  # outcome -> answers
     reasons: dict[str, int]  # why unscored -> answers
-    tokens: int | None
+    tokens: int | None  # of all answers, what an arm used up besides included
     seconds: float  # of all answers, one after the other
 
 
@@ -82,10 +82,10 @@ class Ending:
 class Said:
     """One candidate's answer to one question. `score` is the mean of its epochs."""
 
-    candidate: str
-    text: str
+    candidate: str  # who said it
+    text: str  # the answer without its thinking; calls of tools as JSON
     score: float | None
-    outcome: str
+    outcome: str  # how the answer ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +98,13 @@ class Disagreement:
 
     question: str
     category: str
-    system: str | None
-    context: str | None
+    system: str | None  # the system message
+    context: str | None  # the text that the question is about
     prompt: str
-    references: tuple[str, ...]
+    references: tuple[str, ...]  # right answers
     rubric: str | None
-    answers: tuple[Said, Said]
-    epochs: int
+    answers: tuple[Said, Said]  # in the order drawn
+    epochs: int  # that both have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ class Labels:
     """
 
     pool: Pool
-    people: int
+    people: int  # who labelled
     labels: dict[str, int]  # label -> how often it stands
     n: int
     agreement: float | None
@@ -44,7 +44,7 @@ class Labels:
 class Evaluated:
     """One evaluation. `result` is None for a run that never ended: then `outcomes` say what had been answered."""
 
-    candidate: str
+    candidate: str  # model, quantisation and mode, as it was called
     asked: EvalAsked | None  # None for answers of another tool
     result: EvalResult | None
     answers: int  # replies that are kept, of every arm
