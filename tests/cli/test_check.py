@@ -14,7 +14,11 @@ from evener.api.checks import check_command
 from evener.api.rig import Rig
 from evener.cli.main import app
 from evener.config import example
-from evener.errors import EvenerError
+from evener.errors import ConfigurationError, EvenerError
+from evener.records import rig as records
+from evener.records.card import Scan
+from evener.scan.order import device_order
+from tests import rigs
 
 RIG = ("--rig", str(example("96gb.toml")))
 COMMAND = "llama-server --rpc 10.0.0.2:50052 -ts 32,16,16,16,16 -c 32768 -np 2"
@@ -115,3 +119,17 @@ async def test_case_22_two_decimals_and_a_pasted_list_need_no_rig_file(
     )
     # 81 by 16303:16311:16311:32606:16311 MiB
     assert found.ours == "--device RPC0,RPC1,RPC2,CUDA0,CUDA1 -ts 13,14,14,27,13 -ngl 999"
+
+
+class OnlyAProcessor(Rig):
+    """A rig of one machine that has no GPU."""
+
+    async def scan(self) -> Scan:
+        hosts = (rigs.seen("alpha", rigs.cpu()),)
+        return rigs.scan(*hosts, devices=device_order(self.record, hosts))
+
+
+async def test_a_processor_is_no_device_that_a_split_or_device_could_name() -> None:
+    alone = OnlyAProcessor(records.Rig(hosts=(records.Host(name="alpha", connection="local"),)))
+    with pytest.raises(ConfigurationError, match="there is no device to split between"):
+        await check_command("llama-server -ts 1,1", rig=alone, layers=40)

@@ -82,11 +82,13 @@ def _pasted(text: str) -> tuple[Usable, ...]:
 
 
 def _scanned(rig: Rig, scan: Scan) -> tuple[Usable, ...]:
-    """The rig's devices, already in the order of use."""
+    """The rig's devices, already in the order of use. A processor alone is none: `--device` cannot name it."""
     usable = []
     for device in scan.devices:
         host, ours = scan.host(device.host), rig.record.host(device.host)
         card = host.card(device.card_id) if host and device.card_id else None
+        if card is not None and card.kind == "cpu" and device.name == card.device:
+            continue
         usable.append(
             Usable(
                 name=device.name,
