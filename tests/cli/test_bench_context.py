@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from evener.records.context_limits import Ceiling
 from evener.testing.fake_engine import FakeEngine, fake_engine
 from tests.bench.test_context import knowing
 
-SMALL = ("--lengths", "300,512", "--needles", "1", "--reasoning", "1", "--answer-tokens", "16", "--seed", "3")
+ASKED = ("--lengths", "300,512", "--needles", "1", "--reasoning", "1", "--answer-tokens", "16", "--seed", "3")
+BLIND = ("--no-self-test", "--no-telemetry")
+SMALL = (*ASKED, *BLIND)
 
 
 @pytest.fixture
@@ -67,6 +70,15 @@ async def test_the_ceilings_the_sentence_and_a_row_per_length_are_shown_and_kept
     assert {"tokens", "kind", "place", "asked", "answer", "said", "right"} == answers[0].keys()
 
 
+async def test_hosts_are_watched_meanwhile(runs: Path) -> None:
+    async with fake_engine(replace(engine(), ttft_s=0.15)) as serving:
+        code, out, err = await evener(serving.url, *ASKED, "--no-self-test", "--json", "--no-save", "--ambient", "24")
+    assert code in (0, 4), err
+    told = json.loads(out)
+    assert (told["telemetry"]["ambient_c"], told["conditions"]["ambient_c"]) == (24.0, 24.0)
+    assert [host["samples"] >= 1 for host in told["telemetry"]["hosts"]] == [True]
+
+
 async def test_json_has_the_documented_keys(runs: Path) -> None:
     async with fake_engine(engine()) as serving:
         code, out, err = await evener(serving.url, *SMALL, "--json", "--no-save")
@@ -83,7 +95,7 @@ async def test_json_has_the_documented_keys(runs: Path) -> None:
 async def test_runs_go_where_they_are_asked_to_and_a_url_may_be_an_option(runs: Path, tmp_path: Path) -> None:
     async with fake_engine(engine()) as serving:
         elsewhere = ("--base-url", serving.url, "--out", str(tmp_path / "elsewhere"))
-        code, _, err = await evener(*elsewhere, "--lengths", "300", "--needles", "1", "--reasoning", "0")
+        code, _, err = await evener(*elsewhere, "--lengths", "300", "--needles", "1", "--reasoning", "0", *BLIND)
     assert code in (0, 4), err
     assert list_runs(runs) == []
     assert len(list_runs(tmp_path / "elsewhere")) == 1

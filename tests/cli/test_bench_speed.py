@@ -22,7 +22,8 @@ from evener.records.load import ClientCost
 from evener.records.speed_rows import Repeated, SpeedResult, SpeedRow
 from evener.testing.fake_engine import FakeEngine, fake_engine
 
-SMALL = ("-p", "32", "-n", "4", "-r", "2")
+BLIND = ("--no-self-test", "--no-telemetry")
+SMALL = ("-p", "32", "-n", "4", "-r", "2", *BLIND)
 
 
 @pytest.fixture
@@ -72,6 +73,24 @@ async def test_a_row_per_test_is_shown_and_kept(runs: Path) -> None:
     assert data.run.conditions.thinking_observed == "off"
 
 
+async def test_hosts_are_watched_and_the_client_is_checked(runs: Path) -> None:
+    async with fake_engine(FakeEngine(itl_s=0.02)) as engine:
+        code, out, err = await evener(engine.url, "-p", "32", "-n", "40", "-r", "1", "--ambient", "24", "--json")
+    assert code in (0, 4), err
+    told = json.loads(out)
+    assert told["client"]["added_ttft_ms"] > 0
+    assert told["telemetry"]["ambient_c"] == 24.0
+    data = open_run(list_runs(runs)[0])
+    assert data.summary is not None
+    seen = data.summary.stages[0].telemetry
+    assert seen is not None
+    assert [host.samples >= 1 for host in seen.hosts] == [True]
+    last = max(r.sent_s + (r.end_s or 0) for r in data.requests)
+    assert last <= seen.to_s < last + 2, "seconds of the run, as those of requests"
+    assert data.run.conditions.ambient_c == 24.0
+    assert (data.path / "telemetry.jsonl").read_text().count("\n") >= 1
+
+
 async def test_json_has_the_documented_keys_and_nothing_is_kept_when_told_so(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
         code, out, err = await evener(engine.url, *SMALL, "--json", "--no-save", "--seed", "5")
@@ -86,6 +105,7 @@ async def test_json_has_the_documented_keys_and_nothing_is_kept_when_told_so(run
         "gaps",
         "client",
         "conditions",
+        "telemetry",
         "validity",
         "partial",
         "run",
@@ -107,7 +127,7 @@ async def test_a_server_that_is_not_ours_is_never_stopped(runs: Path) -> None:
 
 async def test_ctrl_c_leaves_a_partial_run_with_what_was_measured(runs: Path) -> None:
     async with fake_engine(FakeEngine()) as engine:
-        process = await started(engine.url, "-p", "32", "-n", "4000", "-r", "2")
+        process = await started(engine.url, "-p", "32", "-n", "4000", "-r", "2", *BLIND)
         async with asyncio.timeout(60):
             while len(engine.seen) < 1 + 3 + 1:  # the probe, three prompts, and an answer of eight seconds
                 await asyncio.sleep(0.05)

@@ -44,6 +44,6 @@ def test_what_drafts_for_a_model_is_a_condition() -> None:
         asked = Workload(drafts=drafts)
         return conditions_of(rig("alpha"), scan(), model, asked, ALONE).beside
 
-    assert beside(weights(), 0) == ()
+    assert beside(weights(), 0) == ("nothing",), "which is known"
     assert beside(weights(), 3) == ("3 drafts of its own MTP blocks",)
     assert beside(weights(draft=weights(name="small")), 2) == ("2 drafts of small",)

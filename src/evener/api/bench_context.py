@@ -11,6 +11,7 @@ from typing import Any
 
 from evener import __version__
 from evener.api import borrowing, measure, models
+from evener.api.bench_eyes import EYES, Eyes, Watching, as_conditions, into
 from evener.bench import ceilings
 from evener.bench.client import base_url
 from evener.bench.context import Asked, ContextBench, stated
@@ -27,9 +28,10 @@ from evener.records.deployment import Deployment
 from evener.records.events import Progress
 from evener.records.plan import Workload
 from evener.records.run import Stage, Summary
+from evener.records.telemetry import Telemetry
 from evener.records.weights import Weights
 
-__all__ = ["Asked", "Measured", "context", "require_ours"]
+__all__ = ["Asked", "Eyes", "Measured", "context", "require_ours"]
 
 OPTION = "--reload"
 
@@ -41,6 +43,7 @@ class Measured:
     result: ContextResult
     conditions: Conditions
     path: Path | None
+    telemetry: Telemetry | None = None  # of the hosts, while it was measured through the server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ async def context(
     reload: bool = False,
     api_key_env: str | None = None,
     save: bool = True,
+    eyes: Eyes = EYES,
     report: Report,
     base: Path | None = None,
 ) -> Measured:
@@ -84,7 +88,9 @@ async def context(
         said = await stated(line, server)
     ours = await _known(deployment) if deployment else None
     report(Progress(what="asking the server", done=1, of=1))
-    conditions = measure.as_known(_conditions(server, asked), target)
+    conditions = replace(measure.as_known(_conditions(server, asked), target), ambient_c=eyes.ambient_c)
+    watching = Watching(target, eyes, report=report)
+    await watching.check_client(1)
     folder = measure.new_folder("context", conditions, base=base) if save else None
     bench = ContextBench(
         server,
@@ -95,15 +101,22 @@ async def context(
         on_answer=_answers_into(folder),
         report=report,
     )
-    result = await _or_partial(bench.run(), bench)
+    async with watching.watching(into(folder)):
+        result = watching.checked(await _or_partial(bench.run(), bench))
+        told = watching.told()
     if ours is not None:
         result = replace(result, label=ours.deployment.candidate.name)
         if reload and result.partial is None:
             result = await _reloaded(result, ours, target.api_key, folder, report)
     if folder is not None:
-        stage = Stage(layout=result.label or result.url, context=result)
+        stage = Stage(layout=result.label or result.url, context=result, telemetry=told)
         folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial))
-    return Measured(result=result, conditions=conditions, path=folder.path if folder else None)
+    return Measured(
+        result=result,
+        conditions=as_conditions(conditions, told),
+        path=folder.path if folder else None,
+        telemetry=told,
+    )
 
 
 def _answers_into(folder: RunFolder | None) -> Callable[[dict[str, Any]], None]:

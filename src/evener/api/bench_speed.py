@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evener import __version__
 from evener.api import borrowing, measure
+from evener.api.bench_eyes import EYES, Eyes, Watching, as_conditions, into
 from evener.bench.probe import Server, probe
 from evener.bench.sizes import Sizes
 from evener.bench.speed import SpeedBench, require_room
@@ -27,8 +28,9 @@ from evener.records.events import Progress
 from evener.records.run import Stage, Summary
 from evener.records.speed import BenchRow
 from evener.records.speed_rows import SpeedResult, SpeedRow
+from evener.records.telemetry import Telemetry
 
-__all__ = ["Measured", "Sizes", "require_ours", "speed"]
+__all__ = ["Eyes", "Measured", "Sizes", "require_ours", "speed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,7 @@ class Measured:
     result: SpeedResult
     conditions: Conditions
     path: Path | None
+    telemetry: Telemetry | None = None  # of the hosts, while it was measured through the server
 
 
 def require_ours(named: str | None) -> Deployment:
@@ -52,6 +55,7 @@ async def speed(
     llama_bench: bool = False,
     api_key_env: str | None = None,
     save: bool = True,
+    eyes: Eyes = EYES,
     report: Report,
     base: Path | None = None,
 ) -> Measured:
@@ -68,7 +72,10 @@ async def speed(
     server = await probe(target.url, sizes.load(), api_key=target.api_key)
     require_room(sizes.tests(), server)
     report(Progress(what="asking the server", done=1, of=1))
-    conditions = measure.as_known(conditions_seen(server, sizes), target)
+    seen = conditions_seen(server, sizes)
+    conditions = replace(measure.as_known(seen, target), ambient_c=eyes.ambient_c)
+    watching = Watching(target, eyes, report=report)
+    await watching.check_client(1)
     folder = measure.new_folder("speed", conditions, base=base) if save else None
     bench = SpeedBench(
         server,
@@ -77,15 +84,22 @@ async def speed(
         report=report,
         on_row=_rows_into(folder),
     )
-    result = await _or_partial(bench.run(), bench.result)
+    async with watching.watching(into(folder)):
+        result = watching.checked(await _or_partial(bench.run(), bench.result))
+        told = watching.told()
     if ours is not None:
         result = replace(result, label=ours.candidate.name)
         if llama_bench and result.partial is None:
             result = await _with_llama_bench(result, ours, sizes, folder, report)
     if folder is not None:
-        stage = Stage(layout=result.label or result.url, speed=result)
+        stage = Stage(layout=result.label or result.url, speed=result, telemetry=told)
         folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial))
-    return Measured(result=result, conditions=conditions, path=folder.path if folder else None)
+    return Measured(
+        result=result,
+        conditions=as_conditions(conditions, told),
+        path=folder.path if folder else None,
+        telemetry=told,
+    )
 
 
 def conditions_seen(server: Server, sizes: Sizes) -> Conditions:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evener.api import measure, self_test, telemetry
+from evener.api import measure, telemetry
+from evener.api.bench_eyes import Eyes, Watching, as_conditions
 from evener.api.bench_resume import Part, first_part, next_part
 from evener.api.measure import Target
 from evener.bench.load import Load
@@ -20,9 +18,8 @@ from evener.bench.summarise import users_result
 from evener.bench.users import UsersBench
 from evener.codec import to_data
 from evener.edges.run_folder import RunFolder
-from evener.errors import CannotRun, ConfigurationError, HostError
+from evener.errors import ConfigurationError, HostError
 from evener.ports import Report
-from evener.records.client import ClientCheck
 from evener.records.conditions import Conditions
 from evener.records.events import Progress
 from evener.records.load import Request, UsersResult
@@ -30,7 +27,7 @@ from evener.records.run import Stage, Summary
 from evener.records.telemetry import Drift, Sample, Telemetry
 from evener.together import background
 
-__all__ = ["Ears", "Load", "Measured", "Options", "resumed", "users"]
+__all__ = ["Ears", "Eyes", "Load", "Measured", "Options", "resumed", "users"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +41,6 @@ class Ears:
 
 
 ENDLESS = 1_000_000  # requests, where time says when it is over
-MOST_CHECKED = 64  # streams of the client's check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +51,7 @@ class Options:
     save: bool = True
     base: Path | None = None  # where run folders go, None for the usual place
     duration_s: float | None = None
-    ambient_c: float | None = None  # of the room, as the user states it
-    watch: bool = True  # the hosts, once a second
-    check_client: bool = True
+    eyes: Eyes = field(default_factory=Eyes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +77,9 @@ async def users(named: str | None, load: Load, options: Options, ears: Ears) -> 
     if options.duration_s is not None:
         load = replace(load, prompts=ENDLESS)
     server = await _asked(target, load, ears.report)
-    conditions = replace(measure.as_known(measure.users_conditions(server, load), target), ambient_c=options.ambient_c)
+    conditions = replace(
+        measure.as_known(measure.users_conditions(server, load), target), ambient_c=options.eyes.ambient_c
+    )
     folder = measure.new_folder("users", conditions, base=options.base) if options.save else None
     part = first_part(target, server, load, conditions, folder)
     return await _Errand(part, options, ears).run()
@@ -148,39 +144,33 @@ class _Errand:
     def __init__(self, part: Part, options: Options, ears: Ears) -> None:
         self._part, self._options, self._ears = part, options, ears
         self._kept = _Kept(folder=part.folder)
-        self._has_begun = False
+        self._watching = Watching(part.target, options.eyes, report=ears.report)
         self._measured_at: int | None = None  # the user count of the last measured request
         self._whole: UsersResult | None = None  # of a load that came to its end
         self._bench = UsersBench(
-            part.server, part.load, keep=self._keep, report=ears.report, earlier=part.earlier, queues=part.queues
+            part.server, part.load, keep=self._keep, report=self._report, earlier=part.earlier, queues=part.queues
         )
 
     async def run(self) -> Measured:
-        check = await self._client_check() if self._options.check_client else None
-        async with self._watching() as seen:
-            first_s = seen.now_s() if seen else 0.0
+        await self._watching.check_client(max(self._part.load.levels, default=1))
+        # The run's time begins with its first request, and goes on behind that of earlier parts.
+        async with self._watching.watching(self._sample, elapsed_s=self._part.elapsed_s):
             cut_short = await self._load()
             # All is on the disk before the hosts are let go: a second Ctrl-C may end that.
-            return self._finished(self._with_check(self._result(cut_short), check), seen, first_s)
+            named = replace(self._result(cut_short), label=self._part.label)
+            return self._finished(self._watching.checked(named))
 
-    def _with_check(self, result: UsersResult, check: ClientCheck | str | None) -> UsersResult:
-        """The result by its name, with what is known of the client."""
-        named = replace(result, label=self._part.label)
-        if isinstance(check, str):
-            return replace(named, notes=(*named.notes, check))
-        return named if check is None else self_test.with_check(named, check)
-
-    def _finished(self, result: UsersResult, seen: telemetry.Seen | None, first_s: float) -> Measured:
+    def _finished(self, result: UsersResult) -> Measured:
         part = self._part
-        told = self._told(seen, first_s) if seen else None
-        drift = self._drift(seen, first_s) if seen else None
+        told = self._watching.told(tokens=_tokens(self._kept.requests))
+        drift = self._drift(self._watching.seen) if self._watching.seen else None
         self._kept.fact("measured", {"layout": part.label, "users": to_data(result)})
         stage = Stage(layout=part.label, users=result, telemetry=told, drift=drift)
         summary = Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial)
         fault = self._kept.fault or measure.finish(part.folder, summary)
         return Measured(
             result=replace(result, partial=result.partial or fault),
-            conditions=telemetry.as_conditions(part.conditions, told) if told else part.conditions,
+            conditions=as_conditions(part.conditions, told),
             path=part.folder.path if part.folder else None,
             telemetry=told,
             drift=drift,
@@ -220,6 +210,12 @@ class _Errand:
             queues=queues,
         )
 
+    def _report(self, progress: Progress) -> None:
+        if (until_s := self._options.duration_s) is not None:
+            what, answered = f"{progress.what} for {until_s:g} s", f"{progress.done or 0:g} answered"
+            progress = Progress(what=what, detail=answered)
+        self._ears.report(progress)
+
     def _keep(self, request: Request) -> None:
         if not request.warm_up and request.users != self._measured_at:
             if self._measured_at is not None:
@@ -236,51 +232,14 @@ class _Errand:
         self._kept.fact("measured", {"layout": self._part.label, "users": to_data(so_far)})
         self._ears.level(so_far)
 
-    async def _client_check(self) -> ClientCheck | str:
-        users = min(MOST_CHECKED, 1 << math.ceil(math.log2(max(self._part.load.levels, default=1))))
-        try:
-            return await self_test.self_test(users, report=self._ears.report)
-        except CannotRun as error:
-            return f"what this client adds is not known: {error.message}"
-
-    @asynccontextmanager
-    async def _watching(self) -> AsyncIterator[telemetry.Seen | None]:
-        watched = measure.watched(self._part.target) if self._options.watch else None
-        if watched is None:
-            yield None
-            return
-        self._ears.report(Progress(what="asking the hosts"))
-        async with telemetry.watching(
-            watched.rig, scan=watched.scan, hosts=watched.hosts, deployment=watched.deployment, keep=self._sample
-        ) as seen:
-            self._ears.report(Progress(what="asking the hosts", done=1, of=1))
-            self._begin_time(seen)
-            yield seen
-
-    def _begin_time(self, seen: telemetry.Seen) -> None:
-        """The run's time begins with its first request, and goes on behind that of earlier parts."""
-        seen.begin(time.perf_counter_ns() - round(self._part.elapsed_s * 1e9))
-        self._has_begun = True
-        for sample in seen.samples:
-            self._sample(sample)
-
     def _sample(self, sample: Sample) -> None:
-        if self._has_begun and self._kept.folder is not None and self._kept.fault is None:
+        if self._kept.folder is not None and self._kept.fault is None:
             self._kept.folder.telemetry([sample])
 
-    def _told(self, seen: telemetry.Seen, from_s: float) -> Telemetry:
-        return telemetry.tell(
-            seen,
-            from_s=from_s,
-            tokens=_tokens(self._kept.requests),
-            money=measure.money_of(self._part.target),
-            ambient_c=self._options.ambient_c,
-        )
-
-    def _drift(self, seen: telemetry.Seen, from_s: float) -> Drift | None:
+    def _drift(self, seen: telemetry.Seen) -> Drift | None:
         if self._options.duration_s is None:
             return None
-        spell = telemetry.steady(self._kept.requests) or (from_s, seen.now_s())
+        spell = telemetry.steady(self._kept.requests) or (self._watching.from_s, seen.now_s())
         events = telemetry.token_events(self._kept.requests)
         return telemetry.drift(events, seen.samples, from_s=spell[0], to_s=spell[1])
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import fmean
+from typing import TypeVar
 
 from evener.bench.client import base_url, now_ns
 from evener.bench.load import Load, optional_fields
@@ -18,9 +19,13 @@ from evener.bench.users import UsersBench
 from evener.errors import CannotRun
 from evener.ports import Report
 from evener.records.client import ClientCheck, ClientMachine
+from evener.records.context_limits import ContextResult
 from evener.records.events import Progress
 from evener.records.load import ClientCost, Request, UsersResult
+from evener.records.speed_rows import SpeedResult
 from evener.stats.intervals import quantile
+
+Result = TypeVar("Result", UsersResult, SpeedResult, ContextResult)
 
 TTFT_MS = 50.0
 ITL_MS = 20.0
@@ -78,7 +83,7 @@ def judge(
     return replace(check, fault="; ".join(_faults(check)) or None)
 
 
-def with_check(result: UsersResult, check: ClientCheck) -> UsersResult:
+def with_check(result: Result, check: ClientCheck) -> Result:
     """The result with what the client adds in it; invalid when that is too much."""
     faults = [fault for fault in (result.validity if result.validity != "valid" else None, check.fault) if fault]
     client = replace(

@@ -10,12 +10,15 @@ import typer
 from evener.cli import bench_options as options
 from evener.cli.bench_options import (
     LOAD,
+    Ambient,
     ApiKey,
     ApiKeyEnv,
     BaseUrl,
     BenchJson,
     ExtraBody,
     Model,
+    NoSelfTest,
+    NoTelemetry,
     Save,
     Seed,
     Timeout,
@@ -59,6 +62,9 @@ def context(
     api_key_env: ApiKeyEnv = None,
     api_key: ApiKey = None,
     extra_body: ExtraBody = None,
+    ambient: Ambient = None,
+    no_telemetry: NoTelemetry = False,
+    no_self_test: NoSelfTest = False,
     save: Save = True,
     out: Out = None,
     as_json: BenchJson = False,
@@ -94,6 +100,7 @@ def context(
                 reload=reload,
                 api_key_env=api_key_env,
                 save=save,
+                eyes=options.eyes(ambient=ambient, no_telemetry=no_telemetry, no_self_test=no_self_test),
                 report=report,
                 base=Path(out) if out else None,
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from evener.cli.bench_speed_view import NOTHING, raise_unless_valid, spread
+from evener.cli.bench_speed_view import NOTHING, around, client_line, raise_unless_valid, spread
 from evener.cli.console import out, show_json
 from evener.codec import to_data
 from evener.errors import ConfigurationError
@@ -32,8 +32,7 @@ def show(measured: Measured, *, as_json: bool) -> None:
     """The answer; then the exit code 4 of one that is partial or must not be used."""
     result, path = measured.result, measured.path
     if as_json:
-        where = None if path is None else str(path)
-        show_json(to_data(result) | {"conditions": to_data(measured.conditions), "run": where})
+        show_json(to_data(result) | around(measured))
     else:
         out.print(f"[bold]{escape(result.model or 'unnamed model')}[/] at {escape(result.url)}", soft_wrap=True)
         out.print(ceilings(result))
@@ -89,6 +88,7 @@ def remarks(result: ContextResult) -> list[str]:
     lines += result.notes
     lines.append("needles: one code of four in the text, at five places; put together: three facts far apart")
     lines.append("right/asked and the share's 95 % interval; mean ± standard deviation")
+    lines.append(client_line(result.client))
     if result.partial:
         lines.append(f"partial: {result.partial}")
     return lines

@@ -11,9 +11,11 @@ import typer
 from evener.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from evener.api.bench_eyes import Eyes
     from evener.records.load import Limits
 
 LOAD, SERVER, KEPT = "Load", "Server", "What is kept and shown"
+RUN = "How long, and under which eyes"
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 GOODPUT = re.compile(r"(ttft|tpot|itl|e2el):(\d+(?:\.\d+)?)")
 
@@ -49,6 +51,23 @@ Save = Annotated[
 BenchJson = Annotated[
     bool, typer.Option("--json", rich_help_panel=KEPT, help="One JSON document on standard output, with stable keys.")
 ]
+
+Ambient = Annotated[
+    float | None,
+    typer.Option("--ambient", metavar="°C", rich_help_panel=RUN, help="How warm the room is: a condition."),
+]
+NoTelemetry = Annotated[
+    bool, typer.Option("--no-telemetry", rich_help_panel=RUN, help="Do not watch cards, processors and cables.")
+]
+NoSelfTest = Annotated[
+    bool, typer.Option("--no-self-test", rich_help_panel=RUN, help="Do not measure what this client itself adds.")
+]
+
+
+def eyes(*, ambient: float | None, no_telemetry: bool, no_self_test: bool) -> Eyes:
+    from evener.api.bench_eyes import Eyes
+
+    return Eyes(watch=not no_telemetry, check_client=not no_self_test, ambient_c=ambient)
 
 
 def counts(text: str, *, option: str = "--concurrency") -> tuple[int, ...]:

@@ -18,7 +18,9 @@ from evener.report.plain_tables import csv_text, escaped, markdown_table
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evener.api.bench_context import Measured as ContextMeasured
     from evener.api.bench_speed import Measured
+    from evener.records.load import ClientCost
     from evener.records.speed_rows import Repeated, SpeedResult, SpeedRow
 
 NOTHING = "-"
@@ -44,8 +46,7 @@ def show(measured: Measured, *, form: str | None) -> None:
     """The answer in that form; then the exit code 4 of one that is partial or must not be used."""
     result, path = measured.result, measured.path
     if form == "whole":
-        where = None if path is None else str(path)
-        show_json(to_data(result) | {"conditions": to_data(measured.conditions), "run": where})
+        show_json(to_data(result) | around(measured))
     elif form is not None:
         sys.stdout.write(written(result, form))
     else:
@@ -56,6 +57,15 @@ def show(measured: Measured, *, form: str | None) -> None:
         if path is not None:
             out.print(f"run: {escape(str(path))}", soft_wrap=True)
     raise_unless_valid(result.partial, result.validity, path)
+
+
+def around(measured: Measured | ContextMeasured) -> dict[str, Any]:
+    """What `--json` says beside the result."""
+    return {
+        "conditions": to_data(measured.conditions),
+        "telemetry": to_data(measured.telemetry) if measured.telemetry else None,
+        "run": None if measured.path is None else str(measured.path),
+    }
 
 
 def raise_unless_valid(partial: str | None, validity: str, path: Path | None) -> None:
@@ -94,13 +104,18 @@ def remarks(result: SpeedResult) -> list[str]:
     lines += result.notes
     lines.append(result.gaps)
     rtt = "not known" if result.rtt_ms is None else f"{result.rtt_ms:.2f} ms"
-    client = result.client
-    late = "" if client.lag_p95_ms is None else f", its loop {client.lag_p95_ms:g} ms late (p95)"
     lines.append(f"mean ± standard deviation of n repetitions, the first one dropped; round trip {rtt}")
-    lines.append(f"client: {client.cpu_s:.2f} CPU s{late}")
+    lines.append(client_line(result.client))
     if result.partial:
         lines.append(f"partial: {result.partial}")
     return lines
+
+
+def client_line(client: ClientCost) -> str:
+    """What measuring cost, and added: "client: 0.02 CPU s, its loop 0.3 ms late (p95), adds 0.4 ms to TTFT"."""
+    late = "" if client.lag_p95_ms is None else f", its loop {client.lag_p95_ms:g} ms late (p95)"
+    adds = "" if client.added_ttft_ms is None else f", adds {client.added_ttft_ms:.1f} ms to TTFT"
+    return f"client: {client.cpu_s:.2f} CPU s{late}{adds}"
 
 
 def spread(figure: Repeated | None, form: str = ".2f") -> str:

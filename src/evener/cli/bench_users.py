@@ -11,6 +11,8 @@ from evener.cli import bench_options as options
 from evener.cli.bench_options import (
     KEPT,
     LOAD,
+    RUN,
+    Ambient,
     ApiKey,
     ApiKeyEnv,
     BaseUrl,
@@ -18,6 +20,8 @@ from evener.cli.bench_options import (
     ExtraBody,
     Isl,
     Model,
+    NoSelfTest,
+    NoTelemetry,
     Osl,
     Save,
     Seed,
@@ -27,10 +31,10 @@ from evener.cli.console import run_async
 from evener.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from evener.api.bench_users import Ears, Measured, Options
+    from evener.api.bench_users import Ears, Eyes, Measured, Options
     from evener.cli.bench_live import UsersLive
 
-PEOPLE, RUN = "People", "How long, and under which eyes"
+PEOPLE = "People"
 RESUMES = ("words", "base_url", "resume", "force", "api_key_env", "api_key", "ambient", "no_telemetry", "no_self_test",
            "form", "as_json")  # fmt: skip
 
@@ -109,16 +113,9 @@ def users(
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", rich_help_panel=RUN, help="Go on for so long, e.g. 30m, at one count.")
     ] = None,
-    ambient: Annotated[
-        float | None, typer.Option(metavar="°C", rich_help_panel=RUN, help="How warm the room is: a condition.")
-    ] = None,
-    no_telemetry: Annotated[
-        bool, typer.Option("--no-telemetry", rich_help_panel=RUN, help="Do not watch cards, processors and cables.")
-    ] = False,
-    no_self_test: Annotated[
-        bool,
-        typer.Option("--no-self-test", rich_help_panel=RUN, help="Do not measure what this client itself adds."),
-    ] = False,
+    ambient: Ambient = None,
+    no_telemetry: NoTelemetry = False,
+    no_self_test: NoSelfTest = False,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -161,8 +158,8 @@ def users(
     options.refuse_key(api_key)
     named, limits = split(words or [], base_url, goodput or [])
     asked = _options(
-        api_key_env=api_key_env, save=save, runs=runs, duration=duration, ambient=ambient,
-        watch=not no_telemetry, check=not no_self_test,
+        api_key_env=api_key_env, save=save, runs=runs, duration=duration,
+        eyes=options.eyes(ambient=ambient, no_telemetry=no_telemetry, no_self_test=no_self_test),
     )  # fmt: skip
     with UsersLive(quiet=as_json or form is not None) as live:
         if resume is not None:
@@ -202,10 +199,7 @@ def split(words: list[str], base_url: str | None, goodput: list[str]) -> tuple[s
     return options.where([word for word in words if word not in more], base_url), [*goodput, *more]
 
 
-def _options(
-    *, api_key_env: str | None, save: bool, runs: Path | None, duration: str | None, ambient: float | None,
-    watch: bool, check: bool,
-) -> Options:  # fmt: skip
+def _options(*, api_key_env: str | None, save: bool, runs: Path | None, duration: str | None, eyes: Eyes) -> Options:
     from evener.api.bench_users import Options
 
     return Options(
@@ -213,9 +207,7 @@ def _options(
         save=save,
         base=runs,
         duration_s=options.seconds(duration, option="--duration") if duration else None,
-        ambient_c=ambient,
-        watch=watch,
-        check_client=check,
+        eyes=eyes,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from evener.cli.bench_speed_view import client_line
 from evener.cli.console import err, out, show_json
 from evener.codec import to_data
 from evener.errors import HostError, Interrupted, ResultInvalid, RunUnreadable
@@ -145,8 +146,4 @@ def _company(result: UsersResult) -> str:
 
 
 def _client(result: UsersResult) -> str:
-    client = result.client
-    late = "" if client.lag_p95_ms is None else f", its loop {client.lag_p95_ms:g} ms late (p95)"
-    adds = "" if client.added_ttft_ms is None else f", adds {client.added_ttft_ms:.1f} ms to TTFT"
-    again = f"{client.retries} requests sent again on a closed connection"
-    return f"client: {client.cpu_s:.2f} CPU s{late}{adds}, {again}"
+    return f"{client_line(result.client)}, {result.client.retries} requests sent again on a closed connection"

@@ -30,7 +30,7 @@ def conditions_of(
         device_order=tuple(f"{d.host}/{d.card_name}" for d in candidate.devices),
         layers_per_device=tuple(d.layers for d in candidate.devices),
         layout=candidate.name,
-        beside=tuple(_beside(weights, workload)),
+        beside=tuple(_beside(weights, workload)) or ("nothing",),
         link=_link(rig, scan, candidate),
         drivers={name: card.driver for name, card in _cards(hosts) if card.driver},
         power_limits_w={
