@@ -56,7 +56,12 @@ def test_the_headline_is_the_score_of_each_suite_with_its_company_below() -> Non
 def test_two_percent_of_answers_cut_short_are_a_grave_caution_and_less_are_none() -> None:
     grave = (True, "restraint: 2.0 % of the answers were cut short at 256 tokens and are not scored: --max-tokens")
     assert grave in cautions(of(results=(suite("restraint", 0.5, 0.5, truncated=0.02),)))
-    assert cautions(of(results=(suite("restraint", 0.5, 0.5, truncated=0.019),), notes=())) == []
+    less = of(results=(suite("restraint", 0.5, 0.5, truncated=0.019),), notes=())
+    assert cautions(replace(less, judged=())) == []
+
+
+def test_what_speaks_against_a_judge_is_said_in_front() -> None:
+    assert (False, "the judge judge-1: known labels right: 9 of 12") in cautions(WHOLE)
 
 
 def test_an_answer_cut_short_is_said_once_although_the_run_said_it_too() -> None:

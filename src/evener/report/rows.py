@@ -238,6 +238,7 @@ def models(run: Run, stages: Sequence[Stage], pair: PairResult | None) -> str | 
     if run.plan:
         return model_name(run.plan.model)
     named = [result.model for stage in stages for result in results(stage)]
+    named += [stage.evaluation.model for stage in stages if stage.evaluation]
     named += [pair.a.model, pair.b.model] if pair else []
     return listed(list(dict.fromkeys(model_file(name) for name in named if name))) or None
 
