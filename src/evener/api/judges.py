@@ -8,7 +8,8 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ async def judge(
     session = _Session(
         judge=judge_, asked=asked, folder=RunFolder.beside(runs[0].data.path), report=report, of=len(todo)
     )
+    before = run_folder.read_judgements(runs[0].data.path)
+    session.written = {repr(replace(one, at=_ANY_TIME)) for one in before}
     partial = await _all(session, url, key, todo)
     return _result(session, runs, marks, partial)
 
@@ -193,6 +196,9 @@ def _is_at_home(host: str) -> bool:
     return address.is_loopback or address.is_private
 
 
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)
+
+
 @dataclass(kw_only=True)
 class _Session:
     """One sitting of a judge: what it has said, and what that took."""
@@ -206,9 +212,13 @@ class _Session:
     requests: int = 0
     from_cache: int = 0
     refused: int = 0
+    written: set[str] = field(default_factory=set)  # what the run holds: a second sitting's cache adds nothing to it
 
     def keep(self, judgement: Judgement) -> None:
-        self.folder.judgement(judgement)
+        what = repr(replace(judgement, at=_ANY_TIME))
+        if what not in self.written or judgement.probe == "retest":
+            self.folder.judgement(judgement)
+        self.written.add(what)
         self.judgements.append(judgement)
         self.report(Progress(what="judging", done=len(self.judgements), of=self.of))
 

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from evener.evals.scoring.fences import code
@@ -37,5 +39,16 @@ def test_fence_inside_a_longer_fence_belongs_to_it():
     assert code("````python\ns = '''\n```\n'''\n````", "python") == "s = '''\n```\n'''\n"
 
 
-def test_indented_block_in_a_list_is_found():
-    assert code("1. do\n   ```python\n   a = 1\n   ```", "python") == "   a = 1\n"
+def test_indented_block_in_a_list_is_code_as_if_it_stood_alone():
+    text = "1. do\n   ```python\n   if a:\n       a = 1\n\n   ```"
+    assert code(text, "python") == "if a:\n    a = 1\n\n"
+
+
+def test_marks_within_a_line_open_nothing():
+    assert code("Use ```x``` or\n```x = 1``` here:\n```python\na = 1\n```", "python") == "a = 1\n"
+
+
+def test_many_blocks_that_nobody_closes_are_read_at_once():
+    begun = time.perf_counter()
+    assert code("```python x\n" * 40_000, "python") is None
+    assert time.perf_counter() - begun < 2

@@ -18,9 +18,12 @@ from evener.records.questions import Check, Question
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_SENTENCE_END = re.compile(r"[.!?]+(?=[\s\"'”’)\]]|$)|[。！？]+")
+_SENTENCE_END = re.compile(
+    r"[.!?](?=[\s\"'”’)\]]|$)|[。！？]"
+)  # "?!" ends nothing twice: what lies between is no sentence
+_FENCED = re.compile(r"```(?:(?!```).)*+(?:```)?", re.DOTALL)  # closed, or to the end: each place is read once
 _BULLET = re.compile(r"^[ \t]*[-*•·][ \t]+\S", re.MULTILINE)
-_NUMBERED = re.compile(r"^[ \t]*(\d+)[.)、．][ \t]*\S", re.MULTILINE)
+_NUMBERED = re.compile(r"^[ \t]*(\d{1,6})[.)、．][ \t]*\S", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+\S", re.MULTILINE)
 
 
@@ -95,7 +98,7 @@ def _json(text: str) -> Any:
     body = text
     if "```" in text:
         fenced = fences.code(text, "json")
-        outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL).strip()
+        outside = _FENCED.sub("", text).strip()
         if fenced is None or outside:
             return None
         body = fenced
@@ -107,7 +110,7 @@ def _json(text: str) -> Any:
 
 def _is_language(text: str, value: str) -> bool:
     """More than nine letters in ten belong to the language; code and digits do not count."""
-    letters = [c for c in re.sub(r"```.*?```|`[^`]*`|https?://\S+", "", text, flags=re.DOTALL) if c.isalpha()]
+    letters = [c for c in re.sub(r"`[^`\n]*`|https?://\S+", "", _FENCED.sub("", text)) if c.isalpha()]
     han = sum(bool(_HAN.match(c)) for c in letters)
     latin = sum(c.isascii() for c in letters)
     mine = {"zh": han, "en": latin}[value]
@@ -166,7 +169,10 @@ def _table(text: str, value: Mapping[str, int]) -> bool:
 
 def _csv(text: str, value: Mapping[str, int]) -> bool:
     body = fences.code(text, "csv") or text
-    rows = [row for row in csv.reader(io.StringIO(body.strip())) if row]
+    try:
+        rows = [row for row in csv.reader(io.StringIO(body.strip())) if row]
+    except csv.Error:  # a field longer than any table has
+        return False
     return bool(rows) and all(len(row) == value["columns"] for row in rows) and _within(len(rows), value["rows"])
 
 
@@ -210,7 +216,9 @@ KINDS: dict[str, Callable[[str, Any], bool]] = {
     "csv": _csv,
     "matches": lambda text, value: re.fullmatch(value, text, re.DOTALL) is not None,
     "is": lambda text, value: text in _listed(value),
-    "no-markdown": lambda text, _value: not re.search(r"\*\*|^#{1,6} |```|^\s*[-*] |\[[^\]]+\]\(", text, re.MULTILINE),
+    "no-markdown": lambda text, _value: (
+        not re.search(r"\*\*|^#{1,6} |```|^[ \t]*[-*] |\[[^\[\]]+\]\(", text, re.MULTILINE)
+    ),
     "acrostic": _acrostic,
     "distinct-lines": lambda text, _value: len(set(lines(text))) == len(lines(text)),
 }

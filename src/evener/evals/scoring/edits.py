@@ -6,13 +6,14 @@ The category names the format: "edit-blocks", "edit-diff", "edit-whole".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evener.evals.scoring import fences
 from evener.records.answers import EVIDENCE, Answer, Score
 from evener.records.questions import Question
 
-_BLOCK = re.compile(r"^<{5,9} SEARCH[^\n]*\n(.*?)^={5,9}[^\n]*\n(.*?)^>{5,9} REPLACE[^\n]*$", re.MULTILINE | re.DOTALL)
+_SEARCH, _MIDDLE, _REPLACE = (re.compile(mark) for mark in (r"<{5,9} SEARCH", r"={5,9}", r">{5,9} REPLACE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def apply(category: str, before: str, text: str, *, language: str | None = None)
 
 
 def _blocks(before: str, text: str) -> str | Unreadable:
-    blocks = _BLOCK.findall(text)
+    blocks = list(_read_blocks(text))
     if not blocks:
         return Unreadable("no SEARCH/REPLACE block")
     for search, replace in blocks:
@@ -54,6 +55,22 @@ def _blocks(before: str, text: str) -> str | Unreadable:
             return Unreadable(f"what a block searches for is there {before.count(search)} times")
         before = before.replace(search, replace)
     return before
+
+
+def _read_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """(lines to find, lines to put there) of each whole block."""
+    search, replace, parts = list[str](), list[str](), None
+    for line in text.splitlines(keepends=True):
+        if parts is None and _SEARCH.match(line):
+            search, replace = [], []
+            parts = search
+        elif parts is search and _MIDDLE.match(line):
+            parts = replace
+        elif parts is replace and _REPLACE.match(line):
+            yield "".join(search), "".join(replace)
+            parts = None
+        elif parts is not None:
+            parts.append(line)
 
 
 def _diff(before: str, text: str) -> str | Unreadable:
