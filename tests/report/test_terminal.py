@@ -93,6 +93,18 @@ def test_the_tables_that_other_commands_show_fit_sixty_columns() -> None:
     assert "freed" in texts[3]
 
 
+def test_replicas_are_shown_server_by_server_each_in_its_own_order() -> None:
+    device = CLUSTER.devices[0]
+    each = [("beta", "CUDA0", 0), ("beta", "CUDA1", 1), ("alpha", "CUDA1", 0), ("alpha", "CUDA0", 1)]
+    devices = tuple(replace(device, host=host, device=name, position=at) for host, name, at in reversed(each))
+    made = replace(CLUSTER, kind="replicas", hosts=("beta", "alpha"), devices=devices)
+    text = shown(terminal.plan_table(made), 100)
+    lines = [line.split() for line in text.splitlines() if " CUDA" in line]
+    assert [(words[0], next(w for w in words if w.startswith("CUDA"))) for words in lines] == [
+        (host, name) for host, name, _ in each
+    ]
+
+
 def test_names_are_text_and_never_markup() -> None:
     text = shown(view(hostile_run(), hostile_summary()), 400)
     assert text.count(HOSTILE) > 10

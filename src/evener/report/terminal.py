@@ -169,9 +169,12 @@ def invalid_because(result: UsersResult | PairResult) -> str | None:
 
 
 def plan_table(candidate: Candidate) -> Table:
-    """What each device will hold, in --device order."""
+    """What each device will hold, in the --device order of each server."""
     table = cells.table("in order", "#layers", "#holds", "#total", "#free")
-    for device in sorted(candidate.devices, key=lambda d: d.position):
+    devices = sorted(candidate.devices, key=lambda d: d.position)
+    if candidate.kind == "replicas":
+        devices.sort(key=lambda d: candidate.hosts.index(d.host))
+    for device in devices:
         table.add_row(
             _card(device.host, device.card_name, device.device, None),
             str(device.layers),
