@@ -45,7 +45,8 @@ def scores_table(result: EvalResult, *, width: int | None = None) -> RenderableT
     def build(dropped: Collection[str]) -> Table:
         columns = [name for name in ("score", "95 %", "if wrong", "n", "clusters", "unscored") if name not in dropped]
         table = cells.table("suite", *(f"#{name}" for name in columns), "other outcomes")
-        table.columns[0].min_width, table.columns[-1].min_width = 12, 12
+        table.columns[0].width = table.columns[0].min_width = 16  # "  answer-removed": what folds is read wrongly
+        table.columns[-1].min_width = 12
         if invalid:
             table.caption = cells.text((f"invalid, not to be used: {invalid}", "bold red"))
             table.caption_justify = "left"
