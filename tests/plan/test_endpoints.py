@@ -103,3 +103,15 @@ def test_an_integrated_gpu_takes_slots_only_where_there_is_no_other() -> None:
     both, alone = scan(seen("alpha", graphics, real, cpu())), scan(seen("alpha", graphics, cpu()))
     assert [s.device for s in seats_of(HOSTS[0], both)] == ["ROCm0"]
     assert [s.device for s in seats_of(HOSTS[0], alone)] == ["ROCm1"]
+
+
+def test_somebody_elses_workers_alone_are_no_layout() -> None:
+    """Nobody could start llama-server beside them, so there is no head, whatever a rig made in code says."""
+    question = Question(
+        rig=Rig(hosts=HOSTS[1:]),
+        scan=scan(seen("windows", far(ONE, 0, 20 * GIB)), seen("beta", card("RTX 3090", 1 * GIB))),
+        weights=weights(blocks=20),
+        workload=Workload(context=1024),
+        tools=Tools(engines={}, ports={}),
+    )
+    assert [c.kind for c in make_plan(question).candidates if c.kind == "cluster"] == []

@@ -7,6 +7,7 @@ import pytest
 
 from evener.errors import NameUnknown
 from evener.plan.candidates import Question, make_plan
+from evener.plan.chains import chains_of
 from evener.plan.commands import Tools
 from evener.plan.words import rate
 from evener.records.plan import Workload
@@ -23,13 +24,16 @@ SMALL = seen("alpha", card("RTX 3060", 12 * GIB))
 LARGE = seen("beta", card("RTX 5090", 32 * GIB), card("RTX 5090", 32 * GIB, device="CUDA1"))
 
 
-def planned(*there, aim="prompt", link=CABLE, ports=None, hosts=(ALPHA, BETA), layout="auto"):
-    question = Question(
+def asked(*there, aim="prompt", link=CABLE, ports=None, hosts=(ALPHA, BETA)):
+    return Question(
         rig=Rig(hosts=hosts, links=(link,)), scan=scan(*(there or (SMALL, LARGE))), weights=MODEL,
         workload=Workload(context=8192, prompt_tokens=6000, objective=aim),
         tools=Tools(engines={}, ports=ports or {}),
     )  # fmt: skip
-    return make_plan(question, layout=layout)
+
+
+def planned(*there, layout="auto", **more):
+    return make_plan(asked(*there, **more), layout=layout)
 
 
 def flag(argv, name):
@@ -69,6 +73,22 @@ def test_their_command_lines_have_ports_and_devices_of_their_own():
     assert flag(argv, "-ot") == "no-pipeline-copies=CPU", "behind workers copies bring nothing"
     cards = [d.card for d in each.devices]
     assert cards == [f"GPU-RTX 5090-{flag(w.argv, '-d')}" for w in each.workers]
+
+
+def test_the_heads_own_cards_need_no_worker_and_stay_together():
+    pair = seen("alpha", card("RTX 3060", 12 * GIB), card("RTX 3060", 12 * GIB, device="CUDA1"))
+    chains = chains_of(asked(pair, LARGE)).clusters
+    assert list(chains) == ["cluster", "cluster-per-card", "cluster-on-beta", "cluster-on-beta-per-card"]
+    each = {name: {s.name: s.worker for s in chain.seats} for name, chain in chains.items()}
+    assert each["cluster-per-card"] == {
+        "beta/CUDA0": "beta/CUDA0", "beta/CUDA1": "beta/CUDA1", "alpha/CUDA0": "alpha", "alpha/CUDA1": "alpha",
+    }  # fmt: skip
+    assert each["cluster-on-beta-per-card"] == {
+        "alpha/CUDA0": "alpha/CUDA0", "alpha/CUDA1": "alpha/CUDA1", "beta/CUDA0": "beta", "beta/CUDA1": "beta",
+    }  # fmt: skip
+    assert list(chains_of(asked(pair, seen("beta", card("RTX 5090", 32 * GIB)))).clusters) == [
+        "cluster", "cluster-on-beta", "cluster-on-beta-per-card",
+    ]  # fmt: skip
 
 
 def test_each_worker_buffers_a_tensor_and_holds_a_card():
