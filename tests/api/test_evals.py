@@ -6,8 +6,9 @@ import json
 import pytest
 
 from evener.api import evals
+from evener.edges import run_folder
 from evener.edges.run_folder import open_run, read_answers
-from evener.errors import ConfigurationError
+from evener.errors import ConfigurationError, HostBusy
 from tests.evals.scripted import Scripted, scripted
 
 QUESTIONS = [
@@ -172,3 +173,33 @@ async def test_ctrl_c_keeps_what_was_answered(suite, tmp_path):
         found = await task
     assert found.result.partial == "interrupted"
     assert 10 <= found.result.results[0].answered < 400
+
+
+async def test_two_sessions_do_not_go_on_with_one_run(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+        with run_folder.alone(found.path), pytest.raises(HostBusy, match="goes on in another evener session"):
+            await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+        again = await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+    assert len(server.asked) == 8
+    assert again.result.results == found.result.results
+
+
+async def test_two_suites_with_one_id_are_refused_before_anybody_is_asked(suite, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps(QUESTIONS[3] | {"prompt": "number 7?"}))
+    async with scripted(Scripted(right)) as server:
+        with pytest.raises(ConfigurationError, match="other and mine both have a question 'q3'"):
+            await evaluate(server, asked(suite, suites=(str(suite), str(other))), tmp_path)
+    assert server.bodies == []
+
+
+async def test_a_key_that_a_server_repeats_is_not_kept(suite, tmp_path, monkeypatch):
+    monkeypatch.setenv("THE_KEY", "sk-never-on-the-disk")
+    async with scripted(Scripted(lambda body: f"You said sk-never-on-the-disk. {right(body)}")) as server:
+        found = await evals.evaluate(
+            server.url, asked(suite), api_key_env="THE_KEY", report=quiet, base=tmp_path / "runs"
+        )
+    written = b"".join(place.read_bytes() for place in found.path.rglob("*") if place.is_file())
+    assert b"sk-never-on-the-disk" not in written
+    assert b"You said (secret). answer 1" in written

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -140,3 +141,11 @@ async def test_a_busy_server_is_waited_for_as_long_as_it_asks():
 async def test_thinking_is_observed_whatever_was_asked():
     (answer,) = await asked(FakeChat(said("<think>hm</think>A")), [question()])
     assert (answer.thinking_asked, answer.thinking_observed) == (False, True)
+
+
+async def test_after_the_last_attempt_nobody_waits():
+    busy = ChatReply(ending="complete", seconds=0, status=429, retry_after_s=0.4)
+    begun = time.monotonic()
+    with pytest.raises(CannotRun, match="refuses every question"):
+        await asked(FakeChat(busy, busy, busy), [question()])
+    assert 0.8 <= time.monotonic() - begun < 1.15

@@ -76,3 +76,35 @@ def test_unknown_suite_names_those_there_are():
 
 def test_two_files_of_other_content_differ():
     assert read(lines(ONE), source="x").sha256 != read(lines(ONE | {"prompt": "3+3?"}), source="x").sha256
+
+
+def line(**more):
+    fields = {"id": "a", "cluster": "a", "category": "c", "prompt": "p", "scoring": "match", "source": "s"}
+    return json.dumps(fields | more).encode()
+
+
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ({"scoring": "checks", "checks": [{"kind": "nope"}]}, "there is no check 'nope'"),
+        ({"scoring": "checks", "checks": [{"kind": "language", "value": "fr"}]}, "cannot use 'fr'"),
+        ({"scoring": "checks", "checks": [{"kind": "matches", "value": "("}]}, "cannot use '('"),
+        ({"scoring": "checks", "checks": [{"kind": "words", "value": {"least": "x"}}]}, "cannot use {'least': 'x'}"),
+        ({"scoring": "tool-call", "references": ["{x"], "tools": [{"a": 1}]}, "is no call"),
+        ({"scoring": "edit", "references": ["x"], "context": "y"}, "one of edit-blocks, edit-diff, edit-whole"),
+        ({"scoring": "tests", "tests": "assert", "language": "python"}, "its tests are no Python"),
+        ({"scoring": "tests", "tests": "pass", "language": "cobol"}, "not in 'cobol'"),
+        ({"scoring": "fill", "tests": "pass", "language": "python", "context": "x = 1"}, "no <HOLE>"),
+    ],
+)
+def test_what_a_scorer_would_stumble_over_is_told_before_anybody_is_asked(more, fault):
+    with pytest.raises(ConfigurationError) as found:
+        read(line(**more), source="mine.jsonl")
+    assert fault in found.value.message
+
+
+@pytest.mark.parametrize("header", [{"version": "one"}, {"notes": None}, {"licence": 3}, {"title": []}])
+def test_a_header_of_the_wrong_kind_is_a_fault_and_no_crash(header):
+    content = json.dumps({"suite": "x"} | header).encode() + b"\n" + line()
+    with pytest.raises(ConfigurationError, match=f"the header's '{next(iter(header))}' is no"):
+        read(content, source="mine.jsonl")

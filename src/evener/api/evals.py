@@ -104,7 +104,8 @@ async def evaluate(
         manner=_manner(asked, server, extra or {}),
         report=report,
     )
-    return await _to_its_end(work, target, conditions)
+    with run_folder.alone(folder.path):
+        return await _to_its_end(work, target, conditions)
 
 
 async def resume(run: str, *, api_key_env: str | None = None, report: Report, base: Path | None = None) -> Evaluated:
@@ -112,7 +113,13 @@ async def resume(run: str, *, api_key_env: str | None = None, report: Report, ba
 
     Raises ConfigurationError when a suite has changed since, or the run is none of ours.
     """
-    data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), run))
+    path = run_folder.find_run(base or state.runs_folder(), run)
+    with run_folder.alone(path):
+        return await _resumed(path, api_key_env, report)
+
+
+async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evaluated:
+    data = run_folder.open_run(path)
     fact, asked = _fact(data), asked_of(data)
     chosen_ = chosen(asked)
     target = measure.target(fact.get("target"), api_key_env=api_key_env)
@@ -124,10 +131,15 @@ async def resume(run: str, *, api_key_env: str | None = None, report: Report, ba
         server=server,
         manner=_manner(asked, server, fact.get("extra") or {}),
         report=report,
-        answers=list(run_folder.read_answers(data.path)),
+        answers=_latest(run_folder.read_answers(data.path)),
     )
     work.folder.fact("eval resumed", {"answered": len(work.answers)})
     return await _to_its_end(work, target, data.run.conditions)
+
+
+def _latest(answers: Sequence[Answer]) -> list[Answer]:
+    """What was asked again after an outage counts once, as it was answered last."""
+    return list({answer.asked: answer for answer in answers}.values())
 
 
 def asked_of(data: RunData) -> EvalAsked:
@@ -148,6 +160,7 @@ def chosen(asked: EvalAsked) -> tuple[Suite, ...]:
         suites.select(open_suite(name), quick=asked.quick, categories=asked.categories, most=asked.most)
         for name in asked.suites
     ]
+    _require_own_ids(read)
     if "vote" in asked.arms:
         arms.require_votes([q for one in read for q in one.questions], temperature=asked.temperature)
     if changed := [one.name for one, was in zip(read, asked.sha256, strict=False) if one.sha256 != was]:
@@ -156,6 +169,19 @@ def chosen(asked: EvalAsked) -> tuple[Suite, ...]:
             hint="put the file back as it was, or the evener that asked; scores are kept: evener verdict compares them",
         )
     return tuple(read)
+
+
+def _require_own_ids(read: Sequence[Suite]) -> None:
+    """Answers are kept by the id of their question: two suites of one run must not share one."""
+    of: dict[str, str] = {}
+    for suite in read:
+        for question in suite.questions:
+            if question.id in of:
+                raise ConfigurationError(
+                    f"{suite.name} and {of[question.id]} both have a question {question.id!r}",
+                    hint="ask them in two runs, or give the questions ids of their own",
+                )
+            of[question.id] = suite.name
 
 
 async def _server(target: measure.Target, asked: EvalAsked, report: Report) -> Server:
@@ -216,6 +242,7 @@ async def _to_its_end(work: _Work, target: measure.Target, conditions: Condition
         if not work.answers:
             raise
         partial = error.message
+    work.answers[:] = _latest(work.answers)
     result = await _result(work, str(target.url), partial)
     work.folder.fact("eval measured", {"validity": result.validity, "partial": partial})
     stage = Stage(layout=result.candidate, evaluation=result)

@@ -14,6 +14,7 @@ from evener.ports import ChatReply
 
 CONNECT_WITHIN_S = 10.0
 MOST_BYTES = 16 << 20
+SHORTEST_SECRET = 12  # a shorter value of a header is a word
 
 
 @asynccontextmanager
@@ -25,16 +26,18 @@ async def chat(
     `up` is asked to learn whether it lives; any answer but 5xx says yes.
     """
     async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
-        yield AioChat(session, url + path, url + up)
+        secrets = [value.removeprefix("Bearer ") for value in (headers or {}).values()]
+        yield AioChat(session, url + path, url + up, [s.encode() for s in secrets if len(s) >= SHORTEST_SECRET])
 
 
 class AioChat:
     """Use `chat(...)`, which closes it."""
 
-    def __init__(self, session: aiohttp.ClientSession, ask_url: str, up_url: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, ask_url: str, up_url: str, secrets: list[bytes]) -> None:
         self._session = session
         self._ask_url = ask_url
         self._up_url = up_url
+        self._secrets = secrets
 
     async def ask(self, body: Mapping[str, Any], *, within_s: float) -> ChatReply:
         begun = time.monotonic()
@@ -47,7 +50,7 @@ class AioChat:
                     ending="complete",
                     seconds=time.monotonic() - begun,
                     status=answer.status,
-                    body=await _whole(answer.content),
+                    body=self._redacted(await _whole(answer.content)),
                     retry_after_s=_seconds(answer.headers.get("Retry-After")),
                 )
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
@@ -57,6 +60,12 @@ class AioChat:
             return ChatReply(ending="timeout", seconds=took, detail=f"no whole answer within {within_s:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return ChatReply(ending="cut", seconds=time.monotonic() - begun, detail=_why(error))
+
+    def _redacted(self, body: bytes) -> bytes:
+        """Replies are kept as they come, and some servers repeat the key that they refuse."""
+        for secret in self._secrets:
+            body = body.replace(secret, b"(secret)")
+        return body
 
     async def is_up(self, *, within_s: float) -> bool:
         timeout = aiohttp.ClientTimeout(total=within_s)

@@ -14,12 +14,13 @@ runs/<utc>-<what>-<id>/
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evener.codec import from_json, to_data
-from evener.errors import HostError, NameUnknown, RunUnreadable
+from evener.errors import HostBusy, HostError, NameUnknown, RunUnreadable
 from evener.records.answers import Answer, Judgement, Review
 from evener.records.events import Fact
 from evener.records.load import Request
@@ -141,6 +142,24 @@ class RunFolder:
     def finish(self, summary: Summary) -> None:
         """Write summary.json, whole or not at all. The run is complete."""
         _write_whole(self.path / "summary.json", summary)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold a run while in the block: two sessions would do everything twice. Dropped when its owner dies, however.
+
+    Raises HostBusy when another session holds it, RunUnreadable for a folder that is none.
+    """
+    try:
+        file = (path / "run.json").open("rb")
+    except OSError as error:
+        raise RunUnreadable(f"{path / 'run.json'}: {error.strerror or error}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HostBusy(f"{path.name} goes on in another evener session", hint="wait for it, or end it") from None
+        yield
 
 
 def open_run(path: Path) -> RunData:

@@ -140,7 +140,8 @@ async def ask(
             gone = True
             await _wait_back(chat, reply, manner)
         elif reply.status in (429, 503):
-            await asyncio.sleep(_pause(reply, attempts))
+            if attempts < ATTEMPTS:
+                await asyncio.sleep(_pause(reply, attempts))
         else:
             break
         if attempts == ATTEMPTS:

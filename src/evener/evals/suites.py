@@ -6,8 +6,10 @@ names it: {"suite": "translation", "version": 1, "title": ..., "licence": ...}.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +18,10 @@ from typing import Any
 
 from evener.codec import from_json
 from evener.errors import ConfigurationError, NameUnknown, RunUnreadable
-from evener.records.questions import Question, Suite
+from evener.evals.scoring import checks
+from evener.evals.scoring.edits import EDITS
+from evener.evals.scoring.running import ENDINGS, HOLE
+from evener.records.questions import Check, Question, Suite
 
 SHIPPED = ("translation", "restraint", "coding", "instructions", "canary", "recall")
 MOST_FAULTS = 8  # named at once
@@ -46,7 +51,7 @@ def read(content: bytes, *, source: str) -> Suite:
     Raises ConfigurationError with all faults (the first few by line).
     """
     header, lines = _header([(n, line) for n, line in enumerate(content.splitlines(), start=1) if line.strip()], source)
-    faults: list[str] = []
+    faults: list[str] = [f"{source}: the header's {name!r} is no {kind}" for name, kind in _header_faults(header)]
     questions: list[Question] = []
     for number, line in lines:
         try:
@@ -61,9 +66,9 @@ def read(content: bytes, *, source: str) -> Suite:
     return Suite(
         name=str(header.get("suite", source.rpartition("/")[2].removesuffix(".jsonl"))),
         title=str(header.get("title", source)),
-        version=int(header.get("version", 1)),
+        version=header.get("version", 1),
         licence=header.get("licence"),
-        notes=tuple(header.get("notes", ())),
+        notes=tuple(str(note) for note in header.get("notes", ())),
         questions=tuple(questions),
         sha256=hashlib.sha256(content).hexdigest(),
         path=source,
@@ -82,6 +87,51 @@ def check(questions: Sequence[Question]) -> Iterator[str]:
             yield f"{question.id}: its twin {question.twin!r} is not there"
         if not question.prompt.strip():
             yield f"{question.id}: the prompt is empty"
+        yield from (f"{question.id}: {fault}" for fault in _unusable(question))
+
+
+def _unusable(question: Question) -> Iterator[str]:
+    """What a scorer would stumble over, told before anybody is asked."""
+    yield from (fault for one in question.checks if (fault := _check_fault(one)) is not None)
+    if question.scoring == "tool-call":
+        yield from (f"the reference {text!r} is no call" for text in question.references if not _is_call(text))
+    if question.scoring == "edit" and question.category not in EDITS:
+        yield f"the category of an edit is one of {', '.join(EDITS)}"
+    if question.scoring in ("tests", "fill") and question.tests:
+        if question.language and question.language not in ENDINGS:
+            yield f"code is in {', '.join(ENDINGS)}, not in {question.language!r}"
+        try:
+            ast.parse(question.tests)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            yield f"its tests are no Python: {error}"
+    if question.scoring == "fill" and HOLE not in (question.context or HOLE):
+        yield f"the context has no {HOLE}"
+
+
+def _check_fault(one: Check) -> str | None:
+    if one.kind not in checks.KINDS:
+        return f"there is no check {one.kind!r}: {', '.join(sorted(checks.KINDS))}"
+    try:
+        checks.holds(one, "An answer.")
+    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
+        return f"the check {one.kind!r} cannot use {one.value!r} ({error})"
+    return None
+
+
+def _is_call(text: str) -> bool:
+    try:
+        call = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return call is None or (isinstance(call, dict) and isinstance(call.get("name"), str))
+
+
+def _header_faults(header: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    kinds: dict[str, tuple[type, str]] = {name: (str, "text") for name in ("suite", "title", "licence")}
+    kinds |= {"version": (int, "number"), "notes": (list, "list")}
+    for name, (kind, word) in kinds.items():
+        if name in header and not isinstance(header[name], kind):
+            yield name, word
 
 
 def select(suite: Suite, *, quick: bool = False, categories: Sequence[str] = (), most: int | None = None) -> Suite:

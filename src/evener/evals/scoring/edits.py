@@ -13,6 +13,7 @@ from evener.evals.scoring import fences
 from evener.records.answers import EVIDENCE, Answer, Score
 from evener.records.questions import Question
 
+EDITS = ("edit-blocks", "edit-diff", "edit-whole")
 _SEARCH, _MIDDLE, _REPLACE = (re.compile(mark) for mark in (r"<{5,9} SEARCH", r"={5,9}", r">{5,9} REPLACE"))
 
 
