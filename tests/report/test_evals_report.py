@@ -9,13 +9,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from eval_samples import CUT, EVALS, FACTS, HOSTILE, PARTIAL_RESULT, RESULT, RUN, VOTE, WHOLE, hostile, suite, summary
+from eval_samples import (
+    CUT,
+    EVALS,
+    FACTS,
+    HOSTILE,
+    PARTIAL_RESULT,
+    RESULT,
+    RUN,
+    VOTE,
+    WHOLE,
+    hostile,
+    standing,
+    suite,
+    summary,
+)
 from test_html import Page
 from test_terminal import shown
 
 from evener.records.run import Summary
 from evener.report import html, markdown, sheet, terminal
 from evener.report.evals_parts import Evaluated
+from evener.report.evals_rows import signed, signed_interval, suite_rows
 from evener.report.evals_view import scores_table
 from evener.report.parts import Story
 from evener.report.story import tell
@@ -101,6 +116,17 @@ def test_the_table_of_scores_keeps_how_answers_ended_where_room_is_short() -> No
     assert "no room for: clusters, if wrong" in text
     assert "truncated" in text
     assert max(map(len, text.splitlines())) <= 60
+
+
+def test_a_gap_that_rounds_to_nothing_has_no_minus() -> None:
+    assert (signed(-0.0001), signed(-0.032), signed(None)) == ("+0.0", "-3.2", "-")
+    assert signed_interval((-0.004, 0.43)) == "+0 to +43"
+
+
+def test_a_suite_without_a_score_is_not_taken_apart() -> None:
+    canary = suite("canary", None, None, categories={"en": standing("x", None, 0), "zh": standing("x", None, 0)})
+    assert [row.name for row in suite_rows(replace(RESULT, results=(canary,)))] == ["canary"]
+    assert story(None, of(results=(canary,))).headline == "Nothing of it has a score"
 
 
 def test_an_arm_is_shown_with_its_price_and_its_harm() -> None:

@@ -38,11 +38,11 @@ class SuiteRow:
 
 
 def suite_rows(result: EvalResult) -> list[SuiteRow]:
-    """A row per suite and arm, the categories of the single arm below it."""
+    """A row per suite and arm, the categories of the single arm below it; a canary has no score to take apart."""
     rows = []
     for one in result.results:
         rows.append(_row(named(one), None, one.standing, points(one.counted_wrong.mean), others(one)))
-        if one.arm == "single" and len(one.categories) > 1:
+        if one.arm == "single" and len(one.categories) > 1 and one.standing.mean is not None:
             rows += [_row(one.suite, name, standing, "", "") for name, standing in one.categories.items()]
     return rows
 
@@ -75,11 +75,12 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 
 def signed(share: float | None) -> str:
-    return UNKNOWN if share is None else f"{share * 100:+.1f}"
+    """A gap in points; none is "+0.0", whichever way it was rounded."""
+    return UNKNOWN if share is None else f"{round(share * 100, 1) + 0.0:+.1f}"
 
 
 def signed_interval(ends: tuple[float, float] | None) -> str:
-    return UNKNOWN if ends is None else f"{ends[0] * 100:+.0f} to {ends[1] * 100:+.0f}"
+    return UNKNOWN if ends is None else " to ".join(f"{round(end * 100):+d}" for end in ends)
 
 
 def p_value(p: float | None) -> str:
