@@ -59,6 +59,8 @@ async def test_constant_arrivals_do_not_wait_for_answers() -> None:
     assert level.in_flight is not None
     assert level.in_flight.peak >= 4  # ten a second, each of which takes 0.43 s
     assert (level.requests.completed, level.users, level.fairness) == (8, 64, None)
+    assert f"up to {level.in_flight.peak} of 64 in flight" in (level.note or "")
+    assert "10 requests/s asked, " in (level.note or "")
 
 
 async def test_what_the_cap_holds_back_is_sent_late_and_counted() -> None:
@@ -87,7 +89,8 @@ async def test_a_recording_is_sent_at_its_own_times() -> None:
 async def test_a_recorded_request_asks_for_its_own_length_and_may_end_by_itself() -> None:
     said = (Replayed(messages=({"role": "user", "content": "a b"},), max_tokens=3),)
     run = Measured(FakeEngine())
-    await run.of(replace(SMALL, replay=said))
+    result = await run.of(replace(SMALL, replay=said))
+    assert result.prompt_tokens_asked is None  # recorded prompts are as long as they are
     assert {(seen.body["max_tokens"], seen.body["ignore_eos"]) for seen in run.asked} == {(3, False)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -45,6 +46,16 @@ def test_in_a_log_there_is_a_line_per_level_and_no_control_sequence(monkeypatch:
         "2 users: 3 of 6",
         "1 user: 58.0 tok/s together, 61.0 each, TTFT 200 ms, 0 failed",
     ]
+
+
+def test_where_users_are_people_they_are_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    to = io.StringIO()
+    monkeypatch.setattr(bench_live, "err", Console(file=to, width=100, highlight=False))
+    result = seen(61.0, users=2, total=58.0)
+    (level,) = result.levels
+    with UsersLive(quiet=False) as live:
+        live.level(replace(result, levels=(replace(level, people=2),)))
+    assert to.getvalue().startswith("2 people: 58.0 tok/s together")
 
 
 def test_beside_json_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,3 +96,9 @@ def test_the_block_has_the_shape_that_people_know_and_guesses_nothing() -> None:
     assert "Median TTFT (ms):                       120.00" in lines
     assert "P90 TTFT (ms):                          -" in lines
     assert lines[-1] == "=" * 50
+    assert not any("TTFA" in line for line in lines)
+
+
+def test_where_answers_come_later_than_tokens_the_block_says_when() -> None:
+    late = replace(FOUR, ttfa_ms=replace(FOUR.ttft_ms, p50=900.0))
+    assert "Median TTFA (ms):                       900.00" in serving_block.serving_block(RESULT, late).splitlines()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from evener.bench.load import Load
 from evener.bench.probe import Server
-from evener.records.load import Level, Mixed, Request
+from evener.records.load import Level, Mixed, OpenLoop, Request
 
 BATCHES_BELOW = 0.9
 FALLS_BELOW = 0.95  # of the best total with fewer users; less is noise
@@ -26,6 +26,8 @@ def level_notes(
     if server.slots is not None and _at_once(here) > server.slots:
         who = "people" if here.people is not None else "requests" if here.open_loop else "users"
         yield f"{who} wait in the queue: the server has {server.slots} slots"
+    if here.open_loop:
+        yield _by_the_clock(here, here.open_loop)
     if here.open_loop and here.open_loop.late:
         yield (
             f"{here.open_loop.late} of {sent} requests were sent late, up to {here.open_loop.latest_s:.1f} s:"
@@ -47,6 +49,13 @@ def level_notes(
         yield f"part of the prompt came from a cache: {cached} of {len(done)}"
     if measured.by_class.get("kv_exhausted"):
         yield f"killed, the KV pool ran full: {measured.by_class['kv_exhausted']} of {sent}"
+
+
+def _by_the_clock(here: Level, loop: OpenLoop) -> str:
+    asked = "as recorded" if loop.rate_asked_per_s is None else f"{loop.rate_asked_per_s:g} requests/s asked"
+    sent = "" if loop.rate_per_s is None else f", {loop.rate_per_s:.3g} sent"
+    flying = "" if here.in_flight is None else f", up to {here.in_flight.peak} of {loop.most_in_flight} in flight"
+    return f"{asked}{sent}{flying}"
 
 
 def _at_once(here: Level) -> int:

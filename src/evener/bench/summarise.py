@@ -219,7 +219,7 @@ def users_result(
     return UsersResult(
         url=str(server.url),
         model=server.model,
-        prompt_tokens_asked=load.shared_prefix_tokens + load.prompt_tokens,
+        prompt_tokens_asked=None if load.replay else load.shared_prefix_tokens + load.prompt_tokens,
         output_tokens_asked=load.output_tokens,
         levels=tuple(levels),
         client=client,

@@ -16,7 +16,7 @@ from evener.cli.console import LINE_EVERY_S, err
 
 if TYPE_CHECKING:
     from evener.records.events import Progress
-    from evener.records.load import Request, UsersResult
+    from evener.records.load import Level, Request, UsersResult
 
 REDRAWS_PER_S = 4
 
@@ -68,12 +68,12 @@ class UsersLive(AbstractContextManager["UsersLive"]):
         self._result = result
         if self._quiet or self._live is not None or not result.levels:
             return
-        from evener.report.words import count, number
+        from evener.report.words import number
 
         last = result.levels[-1]
         failed = last.requests.errored + last.requests.invalid
         err.print(
-            f"{count(last.users, 'user')}: {number(last.total_tokens_per_s)} tok/s together, "
+            f"{_who(last)}: {number(last.total_tokens_per_s)} tok/s together, "
             f"{number(last.per_user_tokens_per_s.p50)} each, TTFT {number(last.ttft_ms.p50)} ms, {failed} failed",
             soft_wrap=True,
         )
@@ -94,6 +94,12 @@ class UsersLive(AbstractContextManager["UsersLive"]):
         rate = f", {self._tokens / seconds:.0f} tok/s" if self._tokens and seconds else ""
         failed = f", {self._failed} failed" if self._failed else ""
         return f"{progress.what}{_share(progress)}, for {seconds:.0f} s{rate}{failed}"
+
+
+def _who(level: Level) -> str:
+    from evener.report.words import count
+
+    return count(level.users, "user") if level.people is None else count(level.users, "person", "people")
 
 
 def _share(progress: Progress) -> str:

@@ -15,6 +15,7 @@ from evener.errors import HostError, Interrupted, ResultInvalid, RunUnreadable
 from evener.records.load import Level, UsersResult
 from evener.report import level_rows, serving_block
 from evener.report.users_view import levels_table
+from evener.report.words import count
 
 if TYPE_CHECKING:
     from evener.api.bench_users import Measured
@@ -105,7 +106,9 @@ def remarks(measured: Measured) -> list[str]:
 
 
 def _users(level: Level) -> str:
-    return "1 user" if level.users == 1 else f"{level.users} users"
+    if level.open_loop is not None:
+        return "by the clock"
+    return count(level.users, "user") if level.people is None else count(level.people, "person", "people")
 
 
 def _level_remarks(level: Level) -> Iterator[str]:
@@ -139,8 +142,9 @@ def _energy(measured: Measured) -> Iterator[str]:
 
 def _company(result: UsersResult) -> str:
     n = sum(level.requests.completed for level in result.levels)
+    prompts = "as recorded" if result.prompt_tokens_asked is None else result.prompt_tokens_asked
     return (
-        f"n={n} answers, {result.mode}; prompts {result.prompt_tokens_asked}, answers {result.output_tokens_asked}"
+        f"n={n} answers, {result.mode}; prompts {prompts}, answers {result.output_tokens_asked}"
         f" tokens; under a median its 95 % interval; p90 from n=29, p95 from n=59, else the greatest value"
     )
 

@@ -290,7 +290,7 @@ class UsersResult:
 
     url: str
     model: str | None
-    prompt_tokens_asked: int
+    prompt_tokens_asked: int | None  # None for recorded prompts: their lengths are their own
     output_tokens_asked: int
     levels: tuple[Level, ...]
     client: ClientCost

@@ -34,7 +34,9 @@ def slow_end(spread: Spread) -> str | None:
 
 
 def who(levels: Sequence[Level]) -> str:
-    """What user counts count: people, where they think and read."""
+    """What user counts count: people, where they think and read; by the clock, how many may be in flight."""
+    if levels and all(level.open_loop is not None for level in levels):
+        return "at most"
     return "people" if levels and all(level.people is not None for level in levels) else "users"
 
 
@@ -77,7 +79,7 @@ def _at_once(level: Level) -> float | None:
     return level.in_flight.mean if level.in_flight and level.people is not None else None
 
 
-def _first_answer(level: Level) -> Spread | None:
+def first_answer(level: Level) -> Spread | None:
     """Where it is another than the first token: a model that reasons answers later."""
     return level.ttfa_ms if level.ttfa_ms and level.ttfa_ms.p50 != level.ttft_ms.p50 else None
 
@@ -91,7 +93,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(title="of one user's", short="of one\nuser's", rank=3, of=_share(lambda x: x.degradation)),
     Column(title="first token, ms", short="TTFT\nms", of=lambda x: x.ttft_ms),
     Column(title="its p90, ms", short="TTFT\np90", rank=2, of=lambda x: slow_end(x.ttft_ms)),
-    Column(title="first answer token, ms", short="TTFA\nms", rank=7, of=_first_answer),
+    Column(title="first answer token, ms", short="TTFA\nms", rank=1, of=first_answer),
     Column(title="between tokens, ms", short="ITL\nms", rank=10, of=_of(lambda x: x.itl_ms.p50)),
     Column(title="longest stall, ms", short="stall\nms", rank=9, of=_of(lambda x: x.worst_stall_ms)),
     Column(title="within limits", short="within\nlimits", rank=0, of=_share(_within)),

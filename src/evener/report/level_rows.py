@@ -105,8 +105,9 @@ def _read(row: Mapping[str, Any], name: str) -> str:
 
 def _holds_for(result: UsersResult) -> str:
     """Model, load and validity, for whoever sees the table without the run."""
+    prompts = "as recorded" if result.prompt_tokens_asked is None else result.prompt_tokens_asked
     return (
-        f"{result.model or 'unnamed model'} at {result.url}, {result.mode}, prompts {result.prompt_tokens_asked} and "
+        f"{result.model or 'unnamed model'} at {result.url}, {result.mode}, prompts {prompts} and "
         f"answers {result.output_tokens_asked} tokens; n = completed; (95 % intervals of medians)"
         + ("" if result.validity == "valid" else f"; not to be used: {result.validity}")
         + (f"; partial: {result.partial}" if result.partial else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evener.records.load import Level, Spread, UsersResult
+from evener.report.level_columns import first_answer
 
 WIDTH = 50
 Line = tuple[str, str]  # a name and its figure; no figure: a heading
@@ -42,6 +43,8 @@ def _lines(result: UsersResult, level: Level) -> Iterator[Line]:
     yield "Output token throughput (tok/s):", _figure(level.total_tokens_per_s)
     yield "Output tokens per user (tok/s, median):", _figure(level.per_user_tokens_per_s.p50)
     yield from _spread("Time to First Token", "TTFT", level.ttft_ms)
+    if (answer := first_answer(level)) is not None:
+        yield from _spread("Time to First Answer Token", "TTFA", answer)
     yield from _spread("Time per Output Token (excl. 1st token)", "TPOT", level.tpot_ms)
     yield from _spread("Inter-token Latency", "ITL", level.itl_ms)
 
