@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,13 +92,21 @@ async def context(
     watching = Watching(target, eyes, report=report)
     await watching.check_client(1)
     folder = measure.new_folder("context", conditions, base=base) if save else None
+    layout = target.ours.candidate.name if target.ours else str(target.url)
+    measure.begin_layout(folder, layout)
+
+    def answered(answer: dict[str, Any]) -> None:
+        if folder is not None:
+            folder.fact("answer", answer)
+            measure.so_far(folder, layout, context=bench.result(measure.CUT_OFF))
+
     bench = ContextBench(
         server,
         asked,
         allocation=_allocation(ours, server),
         ceilings=(*said.ceilings(), ours.predicted if ours else _UNKNOWN),
         keep=lambda request: folder.requests([request]) if folder else None,
-        on_answer=_answers_into(folder),
+        on_answer=answered,
         report=report,
     )
     async with watching.watching(into(folder)):
@@ -109,7 +117,7 @@ async def context(
         if reload and result.partial is None:
             result = await _reloaded(result, ours, target.api_key, folder, report)
     if folder is not None:
-        stage = Stage(layout=result.label or result.url, context=result, telemetry=told)
+        stage = Stage(layout=layout, context=result, telemetry=told)
         folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial))
     return Measured(
         result=result,
@@ -117,14 +125,6 @@ async def context(
         path=folder.path if folder else None,
         telemetry=told,
     )
-
-
-def _answers_into(folder: RunFolder | None) -> Callable[[dict[str, Any]], None]:
-    def keep(answer: dict[str, Any]) -> None:
-        if folder is not None:
-            folder.fact("answer", answer)
-
-    return keep
 
 
 _UNKNOWN = Ceiling(name="memory", tokens=None, why="not our deployment: nobody here knows its memory")

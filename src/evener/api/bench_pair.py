@@ -156,6 +156,7 @@ async def _take_turns(
             turns.add(visit, users)
             if folder is not None:
                 folder.fact("visited", _fact(visit, users))
+                folder.fact("paired", {"pair": to_data(turns.result(measure.CUT_OFF))})
             on_visit(visit, users)
     except asyncio.CancelledError:
         measure.not_cancelled()
@@ -262,6 +263,7 @@ async def _visit(session: Session, turns: Turns, visits: Sequence[Visit], up: Up
         turns.add(visit, users)
         session.pair = turns.result()
         session.fact("visited", _fact(visit, users))
+        session.fact("paired", {"pair": to_data(turns.result(measure.CUT_OFF))})
 
 
 def _one_per_layout(stages: Sequence[Stage]) -> Iterator[Stage]:

@@ -77,12 +77,20 @@ async def speed(
     watching = Watching(target, eyes, report=report)
     await watching.check_client(1)
     folder = measure.new_folder("speed", conditions, base=base) if save else None
+    layout = target.ours.candidate.name if target.ours else str(target.url)
+    measure.begin_layout(folder, layout)
+
+    def row_done(row: SpeedRow) -> None:
+        if folder is not None:
+            folder.fact("row", {"speed": to_data(row)})
+        measure.so_far(folder, layout, speed=bench.result(measure.CUT_OFF))
+
     bench = SpeedBench(
         server,
         sizes,
         keep=lambda request: folder.requests([request]) if folder else None,
         report=report,
-        on_row=_rows_into(folder),
+        on_row=row_done,
     )
     async with watching.watching(into(folder)):
         result = watching.checked(await _or_partial(bench.run(), bench.result))
@@ -92,7 +100,7 @@ async def speed(
         if llama_bench and result.partial is None:
             result = await _with_llama_bench(result, ours, sizes, folder, report)
     if folder is not None:
-        stage = Stage(layout=result.label or result.url, speed=result, telemetry=told)
+        stage = Stage(layout=layout, speed=result, telemetry=told)
         folder.finish(Summary(ended_at=datetime.now(UTC), stages=(stage,), partial=result.partial))
     return Measured(
         result=result,
@@ -112,16 +120,6 @@ def conditions_seen(server: Server, sizes: Sizes) -> Conditions:
         sampling={name: value for name, value in seen.sampling.items() if name not in lengths},
         client=f"evener {__version__}, one sequence at a time",
     )
-
-
-def _rows_into(folder: RunFolder | None) -> Callable[[SpeedRow], None]:
-    """Each row is on the disk as soon as it is done."""
-
-    def keep(row: SpeedRow) -> None:
-        if folder is not None:
-            folder.fact("row", {"speed": to_data(row)})
-
-    return keep
 
 
 async def _or_partial(work: Awaitable[SpeedResult], so_far: Callable[[str | None], SpeedResult]) -> SpeedResult:

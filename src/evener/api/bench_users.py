@@ -226,7 +226,7 @@ class _Errand:
 
     def _level_ended(self, *, begun: int) -> None:
         """What a run that is killed later is read back from. The level that has just begun says nothing yet."""
-        so_far = self._bench.result("the run did not come to its end")
+        so_far = self._bench.result(measure.CUT_OFF)
         levels = tuple(level for level in so_far.levels if level.users != begun)
         so_far = replace(so_far, label=self._part.label, levels=levels)
         self._kept.fact("measured", {"layout": self._part.label, "users": to_data(so_far)})

@@ -17,17 +17,21 @@ from evener.api.rig import Rig
 from evener.bench.client import BaseUrl, base_url
 from evener.bench.load import LIMITS, Load
 from evener.bench.probe import Server
+from evener.codec import to_data
 from evener.edges import deployments
 from evener.edges.run_folder import RunFolder, new_run_id, open_run
 from evener.errors import ConfigurationError, HostError, RunUnreadable
 from evener.records.card import Scan
 from evener.records.conditions import Conditions
+from evener.records.context_limits import ContextResult
 from evener.records.deployment import Deployment
 from evener.records.rig import Money, Serve
 from evener.records.run import Run, Summary
+from evener.records.speed_rows import SpeedResult
 
 KEY_VARIABLE = "EVENER_API_KEY"
 INTERRUPTED = "interrupted"
+CUT_OFF = "the run did not come to its end"  # a partial result on the disk, should nothing come after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,18 @@ def new_folder(what: str, conditions: Conditions, *, base: Path | None = None) -
     now = datetime.now(UTC)
     run = Run(id=new_run_id(what, at=now), what=what, started_at=now, conditions=conditions)
     return RunFolder.create(base or state.runs_folder(), run)
+
+
+def begin_layout(folder: RunFolder | None, layout: str) -> None:
+    """What is measured from now on is of this layout."""
+    if folder is not None:
+        folder.fact("layout", {"name": layout})
+
+
+def so_far(folder: RunFolder | None, layout: str, **result: SpeedResult | ContextResult) -> None:
+    """What a run that is killed later is read back from. `result` is one, by its name in a stage."""
+    if folder is not None:
+        folder.fact("measured", {"layout": layout, **{name: to_data(one) for name, one in result.items()}})
 
 
 def finish(folder: RunFolder | None, summary: Summary) -> str | None:

@@ -162,29 +162,18 @@ class ContextBench:
         for done, item in enumerate(questions):
             self._report(Progress(what=what, done=done, of=len(questions)))
             last = await self._fitting.fit(item, tokens)
-            answers.append(await self._answer(item, last, tokens))
+            answers.append(await self._answer(item, last))
+            self._on_answer(_fact(answers[-1], tokens))  # when `result()` knows it
             if self._gone or (done == 0 and refused(answers)):
                 return
         if last is not None:
             await self._decode(last, tokens)
         self._report(Progress(what=what, done=len(questions), of=len(questions)))
 
-    async def _answer(self, item: Item, fitted: Fitted, tokens: int) -> Answered:
+    async def _answer(self, item: Item, fitted: Fitted) -> Answered:
         request, said = await self._exchange(fitted, self._asked.answer_tokens, {"ignore_eos": False})
         self._fitting.learn(fitted, request.prompt_tokens)
-        answered = Answered(item=item, fitted=fitted, request=request, said=said)
-        self._on_answer(
-            {
-                "tokens": tokens,
-                "kind": item.kind,
-                "place": item.place,
-                "asked": item.question,
-                "answer": item.answer,
-                "said": said,
-                "right": answered.right,
-            }
-        )
-        return answered
+        return Answered(item=item, fitted=fitted, request=request, said=said)
 
     async def _decode(self, fitted: Fitted, tokens: int) -> None:
         """The decode rate behind a prompt of that length: the last one again, which a cache may give back."""
@@ -207,6 +196,19 @@ class ContextBench:
         self._retries += request.retried
         self._keep(request)
         return request, answer_text(piece for _, piece in exchange.pieces)
+
+
+def _fact(answered: Answered, tokens: int) -> dict[str, Any]:
+    item = answered.item
+    return {
+        "tokens": tokens,
+        "kind": item.kind,
+        "place": item.place,
+        "asked": item.question,
+        "answer": item.answer,
+        "said": answered.said,
+        "right": answered.right,
+    }
 
 
 async def stated(line: Line, server: Server) -> Stated:

@@ -8,10 +8,24 @@ from typing import Any
 
 from evener.codec import from_data
 from evener.errors import RunUnreadable
+from evener.records.context_limits import ContextResult
 from evener.records.events import Fact
 from evener.records.load import UsersResult
+from evener.records.pair import PairResult
 from evener.records.run import Stage
+from evener.records.speed_rows import SpeedResult
 from evener.records.verification import CardCheck, FreedCheck
+
+_RESULTS: dict[str, type[Any]] = {"users": UsersResult, "speed": SpeedResult, "context": ContextResult}
+
+
+def pair(facts: Sequence[Fact]) -> PairResult | None:
+    """What two in turns had said at last; None where no visit was finished, or nobody can read it."""
+    last = next((fact for fact in reversed(facts) if fact.kind == "paired"), None)
+    try:
+        return from_data(PairResult, last.data.get("pair"), source=f"event {last.sequence}") if last else None
+    except RunUnreadable:
+        return None
 
 
 def stages(facts: Sequence[Fact]) -> tuple[Stage, ...]:
@@ -35,7 +49,10 @@ def _with(stage: Stage, fact: Fact) -> Stage:
         if fact.kind == "freed":
             return replace(stage, freed=tuple(from_data(FreedCheck, c, source=source) for c in _checks(data)))
         if fact.kind == "measured" and data.get("layout") == stage.layout:
-            return replace(stage, users=from_data(UsersResult, data.get("users"), source=source))
+            found = {
+                name: from_data(kind, data[name], source=source) for name, kind in _RESULTS.items() if name in data
+            }
+            return replace(stage, **found)
     except RunUnreadable:
         return stage
     return stage

@@ -38,7 +38,7 @@ def tell(
     users = comparing.common_users(layouts)
     speeds = tuple(comparing.speed(x, users) for x in layouts) if users is not None else ()
     against = comparing.comparisons(layouts, users)
-    pair = summary.pair if summary else None
+    pair = summary.pair if summary else recover.pair(facts)
     return Story(
         id=run.id,
         what=run.what,
