@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from eval_samples import HOSTILE, apart, said, verdicts
+from rich.console import RenderableType
 from test_html import Page
 from test_terminal import shown
 
-from evener.records.verdicts import CanaryVerdict, Disagreement, Verdicts
+from evener.records.verdicts import CanaryVerdict, DimensionVerdict, Disagreement, Verdicts
 from evener.report import html, verdict_rows, verdict_view, verdict_written
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -32,6 +35,19 @@ def test_the_view_of_a_verdict_looks_as_it_did(columns: int) -> None:
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
     assert max(map(len, text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("table", [verdict_view.standings_table, verdict_view.pairs_table])
+def test_no_letter_of_a_table_is_cut_off_at_any_width(table: Callable[[DimensionVerdict], RenderableType]) -> None:
+    one = verdicts(second="qwen3-30b-a3b-instruct Q4_K_M").dimensions[0]
+    ended = replace(one.endings[1], outcomes={"format_invalid": 7, "truncated": 4, "timeout": 3})
+    one = replace(one, endings=(one.endings[0], ended, one.endings[2]))
+
+    def letters(columns: int) -> list[str]:
+        text = shown(table(one), columns).split("no room for")[0]
+        return sorted(re.sub(r"0 to 100|won-lost| to |95 %|[^A-Za-z]", "", text))
+
+    assert [columns for columns in range(60, 100) if letters(columns) != letters(200)] == []
 
 
 def test_the_set_that_holds_the_best_is_the_first_sentence_of_the_page() -> None:

@@ -93,7 +93,9 @@ class Fitted:
 
 def _least_width(made: Table) -> int:
     between = _BETWEEN * (len(made.columns) - 1)
-    return between + sum(_least(column) for column in made.columns)
+    # rich adds the padding to a minimum even at the edge, where it draws none
+    edge = 1 if made.columns and made.columns[-1].min_width else 0
+    return between + sum(_least(column) for column in made.columns) + edge
 
 
 def _least(column: Column) -> int:

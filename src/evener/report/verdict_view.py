@@ -14,6 +14,7 @@ from evener.report.evals_rows import interval, outcomes, points
 from evener.report.verdict_rows import PAIR_HEADS, canary_line, cautions, pair_row, remarks
 
 STRIP = 30
+_FOLDS = 13  # the least width of a column that folds; the same for all, or rich cuts off the last
 
 
 def view(found: Verdicts) -> RenderableType:
@@ -47,10 +48,10 @@ def standings_table(one: DimensionVerdict, *, width: int | None = None) -> Rende
         names = ["#score", "#95 %", "#n", "0 to 100", "other outcomes"]
         names = [name for name in names if name.removeprefix("#") not in dropped]
         table = cells.table("candidate", *names)
-        table.columns[0].min_width = 14
+        table.columns[0].min_width = _FOLDS
         for column in table.columns:
             column.no_wrap = column.no_wrap or column.header == "0 to 100"
-            column.min_width = 12 if column.header == "other outcomes" else column.min_width
+            column.min_width = _FOLDS if column.header == "other outcomes" else column.min_width
         for standing in one.standings:
             row = _cells(standing) | {"other outcomes": ended.get(standing.candidate, "")}
             style = "dim" if standing.candidate in one.dropped else None
@@ -84,7 +85,7 @@ def pairs_table(one: DimensionVerdict, *, width: int | None = None) -> Renderabl
     def build(dropped: Collection[str]) -> Table:
         kept = [n for n, head in enumerate(PAIR_HEADS) if head.removeprefix("#") not in dropped]
         table = cells.table(*(PAIR_HEADS[n] for n in kept))
-        table.columns[0].min_width, table.columns[-1].min_width = 12, 12
+        table.columns[0].min_width = table.columns[-1].min_width = _FOLDS
         for pair in one.pairs:
             row = pair_row(pair)
             table.add_row(*(cells.text(row[n]) for n in kept))
