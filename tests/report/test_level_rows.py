@@ -26,6 +26,14 @@ def test_a_row_has_one_plain_value_per_column_and_unknown_is_null() -> None:
     assert all(value is None or isinstance(value, str | int | float) for row in (one, four) for value in row.values())
 
 
+def test_the_tails_have_intervals_where_n_allows_them() -> None:
+    slow = replace(ONE.ttft_ms, p90=150.0, p90_interval=(140.0, 170.0))
+    (row,) = level_rows.level_rows(users_result(replace(ONE, ttft_ms=slow)))
+    assert (row["ttft_ms_p90"], row["ttft_ms_p90_low"], row["ttft_ms_p90_high"]) == (150.0, 140.0, 170.0)
+    assert (row["ttft_ms_p95"], row["ttft_ms_p95_low"]) == (None, None)
+    assert "150 (140-170)" in level_rows.written(users_result(replace(ONE, ttft_ms=slow)), "md")
+
+
 def test_figures_have_six_digits() -> None:
     (row,) = level_rows.level_rows(users_result(replace(ONE, total_tokens_per_s=67.03399999999999)))
     assert row["total_tokens_per_s"] == 67.034

@@ -17,7 +17,7 @@ P95_FROM_N = 59
 def spread(values: Iterable[float], unit: str, *, independent: bool = True) -> Spread:
     """A distribution with n and the intervals that n allows. Values of one stream after another are not independent,
     and get none."""
-    known = list(values)
+    known = sorted(values)  # once: what is in order is sorted again in no time
     wide_enough = len(known) >= P90_FROM_N
     return Spread(
         n=len(known),

@@ -11,7 +11,7 @@ from evener.report.plain_tables import csv_text, escaped, markdown_table
 from evener.report.words import UNKNOWN, number
 
 Form = Literal["md", "csv", "json", "jsonl"]
-# The columns of a table that people read; csv, json and jsonl have all. After each median its interval.
+# The columns of a table that people read; csv, json and jsonl have all. After each percentile its interval.
 _READ = (
     "users", "people", "completed", "failed", "total_tokens_per_s", "user_tokens_per_s_p50", "ttft_ms_p50",
     "ttft_ms_p90", "ttft_ms_p95", "tpot_ms_p50", "itl_ms_p50", "goodput", "comfort",
@@ -48,7 +48,7 @@ def _short(value: object) -> object:
 
 
 def level_row(level: Level) -> dict[str, Any]:
-    """One user count, flat. Of each spread its median with the 95 % interval, mean, tails and n."""
+    """One user count, flat. Of each spread its mean, percentiles with their 95 % intervals, greatest value and n."""
     requests = level.requests
     row: dict[str, Any] = {
         "mode": level.mode,
@@ -74,17 +74,18 @@ def level_row(level: Level) -> dict[str, Any]:
 
 
 def _figures(spread: Spread | None) -> dict[str, float | int | None]:
-    low, high = (spread.interval if spread else None) or (None, None)
-    return {
+    figures: dict[str, float | int | None] = {
         "n": spread.n if spread else None,
         "mean": spread.mean if spread else None,
-        "p50": spread.p50 if spread else None,
-        "p50_low": low,
-        "p50_high": high,
-        "p90": spread.p90 if spread else None,
-        "p95": spread.p95 if spread else None,
-        "most": spread.most if spread else None,
     }
+    for name, of, between in (
+        ("p50", spread.p50 if spread else None, spread.interval if spread else None),
+        ("p90", spread.p90 if spread else None, spread.p90_interval if spread else None),
+        ("p95", spread.p95 if spread else None, spread.p95_interval if spread else None),
+    ):
+        low, high = between or (None, None)
+        figures |= {name: of, f"{name}_low": low, f"{name}_high": high}
+    return figures | {"most": spread.most if spread else None}
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -108,7 +109,7 @@ def _holds_for(result: UsersResult) -> str:
     prompts = "as recorded" if result.prompt_tokens_asked is None else result.prompt_tokens_asked
     return (
         f"{result.model or 'unnamed model'} at {result.url}, {result.mode}, prompts {prompts} and "
-        f"answers {result.output_tokens_asked} tokens; n = completed; (95 % intervals of medians)"
+        f"answers {result.output_tokens_asked} tokens; n = completed; (95 % intervals)"
         + ("" if result.validity == "valid" else f"; not to be used: {result.validity}")
         + (f"; partial: {result.partial}" if result.partial else "")
     )

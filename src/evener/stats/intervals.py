@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
 
@@ -122,6 +123,7 @@ def quantile_interval(values: Sequence[float], q: float, *, confidence: float = 
     return ordered[ranks[0] - 1], ordered[ranks[1] - 1]
 
 
+@lru_cache(maxsize=128)
 def _ranks(n: int, q: float, confidence: float) -> tuple[int, int] | None:
     below = [0.0, *accumulate(_binomial(n, k, q) for k in range(n + 1))]  # below[k] = P(B < k)
     best: tuple[int, float, int] | None = None
