@@ -168,3 +168,9 @@ def test_drafts_need_a_model_that_has_something_to_draft_with():
     made = plan(weights(mtp_layers=1), *two_gpus(), workload=Workload(context=1024, drafts=3))
     argv = made.candidate("alpha").servers[0].argv
     assert (flag(argv, "--spec-type"), flag(argv, "--spec-draft-n-max")) == ("draft-mtp", "3")
+
+
+def test_a_host_without_a_card_leaves_nothing_to_its_cpu_for_all_is_there_already():
+    sparse = weights(blocks=8, block_bytes=GIB, experts=8, experts_used=2, slot_expert_bytes=(GIB // 2,) * 8 + (0,))
+    made = plan(sparse, seen("alpha", cpu(4 * GIB)), names=("alpha",))
+    assert [(c.name, c.fits) for c in made.candidates] == [("alpha", False)]

@@ -9,6 +9,7 @@ import pytest
 from evener.models.skeletons import alternatives, find, in_steps
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
+from evener.plan.what_if import World, added
 from evener.records.plan import Plan, Value, Workload
 from evener.records.rig import Host, Link, Rig
 from evener.records.speed import DeviceSpeed
@@ -33,14 +34,16 @@ def cable(**more) -> Link:
 FIVE_GBE = cable(gbit_per_s=4.7, rtt_us=250)
 
 
-def plan(model: str, workload: Workload, *seen_hosts, link: Link = FIVE_GBE, others=()) -> Plan:
+def asked(model: str, workload: Workload, *seen_hosts, link: Link = FIVE_GBE, others=()) -> Question:
     hosts = seen_hosts or (ALPHA, BETA)
-    weights = find(model).weights()
-    question = Question(
-        rig=Rig(hosts=HOSTS[: len(hosts)], links=(link,)), scan=scan(*hosts), weights=weights, workload=workload,
-        tools=Tools(engines={}, ports={}), others=others,
+    return Question(
+        rig=Rig(hosts=HOSTS[: len(hosts)], links=(link,)), scan=scan(*hosts), weights=find(model).weights(),
+        workload=workload, tools=Tools(engines={}, ports={}), others=others,
     )  # fmt: skip
-    return make_plan(question)
+
+
+def plan(*what, **more) -> Plan:
+    return make_plan(asked(*what, **more))
 
 
 def rate(made: Plan, name: str) -> float:
@@ -162,6 +165,33 @@ def test_case_21_what_does_not_fit_on_cards_says_three_ways_out():
     assert any(way.startswith("--context ") for way in ways)
     assert any(way.startswith("--users ") for way in ways)
     assert any(way.startswith("Q6_K ") for way in ways)
+
+
+@pytest.mark.parametrize(
+    ("cards", "quant", "way"),
+    [
+        ((("RTX 5090", 32),), "Q6_K", '--add "alpha: RTX 5090" fits on alpha'),
+        ((("RTX 5090", 32),), "Q8_0", '--add "alpha: 2x RTX 5090" fits on alpha'),
+        ((("RTX 3080", 12), ("RTX 3080", 12)), "Q4_K_M", '--add "alpha: 2x RTX 3080 12GB" fits on alpha'),
+    ],
+)
+def test_where_little_else_helps_it_is_said_how_many_more_of_its_cards_would_hold_it(cards, quant, way):
+    there = [card(name, size * GIB * 98 // 100, device=f"CUDA{i}") for i, (name, size) in enumerate(cards)]
+    question = asked(f"llama-3.3-70b:{quant}", Workload(context=1024, users=1), seen("alpha", *there))
+    assert way in make_plan(question).verdict.ways_out
+    world = added(World(rig=question.rig, scan=question.scan), way.split('"')[1])
+    made = make_plan(replace(question, rig=world.rig, scan=world.scan))
+    assert made.candidate("alpha").fits
+    assert not any("--add" in line for line in made.verdict.ways_out)
+
+
+def test_cards_that_cannot_be_added_are_no_way_out():
+    work = Workload(context=1024, users=1)
+    for name, kind in (("Unheard of", "cuda"), ("M4 Max", "metal"), ("RTX 3080", "unknown")):
+        one = seen("alpha", card(name, 12 * GIB, kind=kind))
+        made = plan("llama-3.3-70b:Q8_0", work, one)
+        assert made.verdict.ways_out
+        assert not any("--add" in line for line in made.verdict.ways_out)
 
 
 def test_a_refused_layout_says_what_fits_there_and_which_layouts_fit_as_they_are():

@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from evener.plan.candidates import Question, make_plan
+from evener.plan.chains import chains_of
 from evener.plan.commands import Tools
 from evener.plan.verdict import best_of
 from evener.records.plan import Workload
 from evener.records.rig import Host, Link, Rig
+from evener.records.weights import Projector
 from tests.rigs import GIB, MIB, card, cpu, scan, seen, weights
 
 ALPHA = Host(name="alpha", connection="local", address="10.0.0.1")
@@ -18,12 +20,15 @@ MODEL = weights(blocks=20, block_bytes=GIB)
 TWO = (seen("alpha", card("RTX 5080", 16 * GIB)), seen("beta", card("RTX 5080", 16 * GIB)))
 
 
-def planned(*there, hosts=(ALPHA, BETA), links=(CABLE,), model=MODEL, layout="auto", tools=None, **asked):
-    question = Question(
+def asked(*there, hosts=(ALPHA, BETA), links=(CABLE,), model=MODEL, tools=None, **more):
+    return Question(
         rig=Rig(hosts=hosts, links=links), scan=scan(*(there or TWO)), weights=model,
-        workload=Workload(context=1024, **asked), tools=tools or Tools(engines={}, ports={}),
+        workload=Workload(context=1024, **more), tools=tools or Tools(engines={}, ports={}),
     )  # fmt: skip
-    return make_plan(question, layout=layout)
+
+
+def planned(*there, layout="auto", **more):
+    return make_plan(asked(*there, **more), layout=layout)
 
 
 def flag(argv, name):
@@ -63,6 +68,27 @@ def test_a_first_host_without_cards_leaves_the_server_to_who_has_them():
     cluster = made.candidate("cluster")
     assert cluster.servers[0].host == "alpha"
     assert "alpha" not in {d.host for d in cluster.devices}, "nobody has measured the desk's CPU, and it is not needed"
+
+
+def test_each_head_reaches_each_host_by_the_cable_between_these_two():
+    gamma = Host(name="gamma", connection="ssh", ssh="gamma", address="10.0.0.3")
+    ends = {"ab": ("alpha", "beta"), "ag": ("alpha", "gamma"), "bg": ("beta", "gamma")}
+    links = [replace(CABLE, name=name, between=between) for name, between in ends.items()]
+    chains = chains_of(
+        asked(*TWO, seen("gamma", card("RTX 5080", 16 * GIB)), hosts=(ALPHA, BETA, gamma), links=links)
+    ).clusters
+    taken = {
+        name: {host: link.name for host, link in chain.links.items() if host != chain.head}
+        for name, chain in chains.items()
+    }
+    assert taken == {
+        "cluster": {"beta": "ab", "gamma": "ag"},
+        "cluster-on-beta": {"alpha": "ab", "gamma": "bg"},
+        "cluster-on-gamma": {"alpha": "ag", "beta": "bg"},
+    }
+    assert {name: chain.hosts[-1] for name, chain in chains.items()} == {
+        "cluster": "alpha", "cluster-on-beta": "beta", "cluster-on-gamma": "gamma",
+    }  # fmt: skip
 
 
 def test_of_heads_too_close_to_call_it_is_the_first_host():
@@ -121,6 +147,16 @@ def test_where_all_cards_are_too_few_one_refusal_is_enough():
     names = [c.name for c in planned(model=weights(blocks=60, block_bytes=GIB)).candidates]
     assert "cluster" in names
     assert "cluster-on-beta" not in names
+
+
+def test_where_the_first_hosts_cluster_fits_another_that_does_not_says_by_how_much():
+    # What sees images stands whole on a card of the head, and beta's is too small for it.
+    eyes = Projector(name="eyes", path="/models/eyes.gguf", weights_bytes=9 * GIB, compute_bytes=0, host_bytes=0)
+    there = (seen("alpha", card("RTX 3090", 24 * GIB)), seen("beta", card("RTX 3060", 8 * GIB)))
+    made = planned(*there, model=replace(MODEL, projector=eyes))
+    assert made.candidate("cluster").fits
+    moved = made.candidate("cluster-on-beta")
+    assert (moved.fits, moved.short_bytes > 0) == (False, True)
 
 
 def test_any_head_can_be_asked_for():

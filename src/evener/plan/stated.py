@@ -129,8 +129,8 @@ def shown_bytes(spec: CardSpec) -> int:
 
 def near(name: str) -> tuple[str, ...]:
     """Names that may have been meant."""
-    labels = {_label(card).lower(): _label(card) for card in CARDS if card.family in KINDS}
-    labels |= {card.name.lower(): _label(card) for card in CARDS if card.family in KINDS}
+    labels = {label(card).lower(): label(card) for card in CARDS if card.family in KINDS}
+    labels |= {card.name.lower(): label(card) for card in CARDS if card.family in KINDS}
     wanted = re.sub(r"nvidia|geforce|amd|radeon|intel|apple", "", name.lower()).strip()
     return tuple(dict.fromkeys(labels[found] for found in get_close_matches(wanted, labels, n=3, cutoff=0.6)))
 
@@ -197,10 +197,10 @@ def _unknown(message: str, near: Sequence[str]) -> ConfigurationError:
 
 
 def _variants(spec: CardSpec) -> tuple[str, ...]:
-    return tuple(_label(card) for card in CARDS if card.name == spec.name)
+    return tuple(label(card) for card in CARDS if card.name == spec.name)
 
 
-def _label(card: CardSpec) -> str:
+def label(card: CardSpec) -> str:
     """The name with its memory where the name alone does not settle it."""
     alone = sum(other.name == card.name for other in CARDS) == 1
     return card.name if alone or _SIZE.search(card.name) else f"{card.name} {card.memory_gib:g}GB"

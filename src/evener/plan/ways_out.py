@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 
 from evener.plan import memory
-from evener.plan.chains import Chains
+from evener.plan.cards import find
+from evener.plan.chains import Chains, chains_of
 from evener.plan.figures import BY_MEMORY
 from evener.plan.placing import Chain, placed
 from evener.plan.question import Question
 from evener.plan.runs import Load
+from evener.plan.stated import label
+from evener.plan.what_if import World, added
 from evener.plan.words import gib
 from evener.records.plan import Candidate, Workload
 from evener.records.weights import Weights
+
+FEW = 2  # ways out, beside more of card memory: fewer, and cards are tried that could be added
+ADDABLE = ("cuda", "rocm", "vulkan", "sycl")  # kinds of cards; Apple's memory is bought with the machine
+MOST_CARDS = 4
 
 
 def ways_out(
@@ -29,8 +37,10 @@ def ways_out(
     if not short or not chains.hosts:
         return ()
     fitting = tuple(f"--layout {c.name} fits as it is" for c in on_cards if c.fits)
-    there = _only(chains, layout)
-    return (*fitting, *_changes(question, there), f"{gib(min(short))} more of card memory")
+    ways = (*fitting, *_changes(question, _only(chains, layout)))
+    if len(ways) < FEW and layout == "auto":
+        ways += tuple(_more_cards(question, chains, min(short)))
+    return (*ways, f"{gib(min(short))} more of card memory")
 
 
 def _only(chains: Chains, layout: str) -> Chains:
@@ -86,6 +96,22 @@ def _smaller(question: Question, chains: Chains) -> Iterator[str]:
     for smaller in sorted(same, key=lambda w: -w.file_bytes):
         if where := _where(chains, smaller, question.workload):
             yield f"{smaller.quantisation} ({gib(smaller.file_bytes)}) fits on {where}"
+            return
+
+
+def _more_cards(question: Question, chains: Chains, short_bytes: int) -> Iterator[str]:
+    """As few as possible of the largest card that is there, beside it."""
+    own = [seat for chain in chains.hosts for seat in chain.seats if seat.card.kind in ADDABLE]
+    seat = max((s for s in own if not s.card.integrated), key=lambda s: s.room_bytes, default=None)
+    spec = find(seat.card.name, memory_bytes=seat.card.total_bytes) if seat else None
+    if seat is None or spec is None or spec.memory_gib is None or not seat.room_bytes:
+        return
+    for count in range(ceil(short_bytes / seat.room_bytes), MOST_CARDS + 1):
+        text = f"{seat.host.name}: {f'{count}x ' if count > 1 else ''}{label(spec)}"
+        world = added(World(rig=question.rig, scan=question.scan), text)
+        more = chains_of(replace(question, rig=world.rig, scan=world.scan))
+        if where := _where(more, question.weights, question.workload):
+            yield f'--add "{text}" fits on {where}'
             return
 
 
