@@ -8,7 +8,7 @@ import pytest
 from evener.api import evals
 from evener.edges import run_folder
 from evener.edges.run_folder import open_run, read_answers
-from evener.errors import ConfigurationError, HostBusy
+from evener.errors import ConfigurationError, HostBusy, RunUnreadable
 from tests.evals.scripted import Scripted, scripted
 
 QUESTIONS = [
@@ -203,3 +203,22 @@ async def test_a_key_that_a_server_repeats_is_not_kept(suite, tmp_path, monkeypa
     written = b"".join(place.read_bytes() for place in found.path.rglob("*") if place.is_file())
     assert b"sk-never-on-the-disk" not in written
     assert b"You said (secret). answer 1" in written
+
+
+async def test_a_run_whose_answers_cannot_be_read_is_left_as_it_is(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+        lines = (found.path / "answers.jsonl").read_text().splitlines()
+        (found.path / "answers.jsonl").write_text("\n".join([lines[0], "{broken", *lines[2:]]) + "\n")
+        with pytest.raises(RunUnreadable, match=r"answers\.jsonl:2"):
+            await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+    assert (found.path / "summary.json").exists()
+
+
+async def test_a_run_goes_on_from_another_folder(suite, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite.name), tmp_path)
+        monkeypatch.chdir("/")
+        again = await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+    assert again.result.results == found.result.results

@@ -70,9 +70,35 @@ async def test_runs_of_other_questions_are_not_compared(suite, tmp_path):
 
 async def test_a_run_of_something_else_is_named(suite, tmp_path):
     a = await run("a", 20, suite, tmp_path)
+    b = await run("b", 20, suite, tmp_path)
     (a / "summary.json").unlink()
     with pytest.raises(NameUnknown, match="holds no finished evaluation"):
+        verdicts([a, b])
+
+
+async def test_a_run_is_no_second_measurement_of_itself(suite, tmp_path):
+    a = await run("a", 20, suite, tmp_path)
+    with pytest.raises(ConfigurationError, match="is named twice"):
         verdicts([a, a])
+
+
+async def test_epochs_that_failed_count_as_wrong_where_failures_do(suite, tmp_path):
+    """Every second epoch of a is refused by its server."""
+    heard = []
+
+    def half(body):
+        heard.append(body["seed"])
+        return 400 if body["seed"] > 1000 else first(30)(body)
+
+    async with scripted(Scripted(half)) as server:
+        asked = evals.EvalAsked(candidate="a", suites=(str(suite),), sha256=(), parallel=0, epochs=2)
+        a = (await evals.evaluate(server.url, asked, report=lambda _: None, base=tmp_path / "runs")).path
+    b = await run("b", 30, suite, tmp_path, epochs=2)
+    means = {
+        policy: {s.candidate: s.mean for s in verdicts([a, b], policy=policy).dimensions[0].standings}
+        for policy in ("excluded", "counted wrong")
+    }
+    assert means == {"excluded": {"a": 1.0, "b": 1.0}, "counted wrong": {"a": 0.5, "b": 1.0}}
 
 
 async def test_arms_of_one_candidate_are_compared_with_asking_once(suite, tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 
 from evener import __version__, state
 from evener.api import measure
-from evener.api.suites import open_suite
+from evener.api.suites import open_suite, own_path
 from evener.bench.load import LIMITS, Load, optional_fields
 from evener.bench.probe import Server, probe
 from evener.codec import from_data, to_data
@@ -27,6 +27,7 @@ from evener.records.evaluation import EvalAsked, EvalPlan, EvalResult, SuiteResu
 from evener.records.events import Progress
 from evener.records.questions import Question, Suite
 from evener.records.run import Stage, Summary
+from evener.report.evals_rows import named
 
 __all__ = ["EvalAsked", "EvalPlan", "Evaluated", "evaluate", "plan", "resume"]
 
@@ -90,6 +91,7 @@ async def evaluate(
     asked = replace(
         asked,
         candidate=asked.candidate or target.name,
+        suites=tuple(own_path(name) for name in asked.suites),
         sha256=tuple(one.sha256 for one in chosen_),
         parallel=_parallel(asked.parallel, server),
     )
@@ -121,6 +123,9 @@ async def resume(run: str, *, api_key_env: str | None = None, report: Report, ba
 async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evaluated:
     data = run_folder.open_run(path)
     fact, asked = _fact(data), asked_of(data)
+    answers = _latest(
+        run_folder.read_answers(path)
+    )  # before anything is changed: a file that cannot be read ends it here
     chosen_ = chosen(asked)
     target = measure.target(fact.get("target"), api_key_env=api_key_env)
     server = await _server(target, asked, report)
@@ -131,7 +136,7 @@ async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evalu
         server=server,
         manner=_manner(asked, server, fact.get("extra") or {}),
         report=report,
-        answers=_latest(run_folder.read_answers(data.path)),
+        answers=answers,
     )
     work.folder.fact("eval resumed", {"answered": len(work.answers)})
     return await _to_its_end(work, target, data.run.conditions)
@@ -320,9 +325,18 @@ async def _suite_result(
     for done, answer in enumerate(used, start=1):
         scores.append(await scoring.score(questions[answer.asked.question], answer, sandbox=box))
         work.report(Progress(what=what, done=done, of=len(used)))
-    return tally.tally(
+    found = tally.tally(
         one, used, scores, arm=arm, epochs=work.asked.epochs, asked=len(questions) * work.asked.epochs, single=single
     )
+    return found if arm != "vote" else _with_ties(found, [a for a in work.answers if a.asked.question in questions])
+
+
+def _with_ties(found: SuiteResult, answers: Sequence[Answer]) -> SuiteResult:
+    """A vote's price is that of all its answers, also where nobody won."""
+    spent = [answer for answer in answers if answer.asked.arm in ("single", "vote")]
+    known = [answer.tokens for answer in spent if answer.tokens is not None]
+    tokens = sum(known) if len(known) == len(spent) else None
+    return replace(found, tokens=tokens, seconds=sum(answer.seconds for answer in spent))
 
 
 def _answers_of(arm: Arm, questions: dict[str, Question], answers: Sequence[Answer], *, epochs: int) -> list[Answer]:
@@ -373,7 +387,7 @@ def _notes(results: Sequence[SuiteResult], work: _Work) -> list[str]:
     for result in results:
         if result.suite != canary.SUITE and (result.truncated or 0.0) >= TRUNCATED_FROM:
             notes.append(
-                f"{result.suite}: {result.truncated:.0%} of the answers were cut short at {work.asked.most_tokens} "
+                f"{named(result)}: {result.truncated:.0%} of the answers were cut short at {work.asked.most_tokens} "
                 "tokens and are not scored: --max-tokens"
             )
     if cached := sum(bool(answer.cached_tokens) for answer in work.answers):

@@ -92,6 +92,7 @@ async def judge(
     is of a candidate's own family, its key is missing, or `agree` says no.
     """
     runs = [_open(name, base) for name in named]
+    run_folder.require_different(run.data.path for run in runs)
     url = base_url(asked.url)
     key = _key(asked)
     marks = _relations(asked, runs)

@@ -47,6 +47,11 @@ def open_suite(name: str) -> Suite:
     return replace(suites.read(own.from_csv(content, source=name), source=name), name=path.stem, title=path.name)
 
 
+def own_path(name: str) -> str:
+    """The name of one of ours; a file by its whole path, so that it is found from elsewhere too."""
+    return str(Path(name).resolve()) if Path(name).exists() and name not in suites.SHIPPED else name
+
+
 def check(name: str, *, models: Sequence[int] = MODELS) -> CheckedSuite:
     """Raises ConfigurationError with all faults."""
     suite = open_suite(name)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evener.api import disagreements
-from evener.edges.run_folder import RunData, open_run, read_answers
+from evener.edges.run_folder import RunData, open_run, read_answers, require_different
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import canary
 from evener.evals.verdicts import MARGIN, Dimension, verdict
@@ -24,8 +24,9 @@ SAME = ("sampling", "thinking_asked", "thinking_observed")  # what has to be the
 def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float = MARGIN, seed: int = 0) -> Verdicts:
     """What these runs prove, suite by suite. Of two runs of one candidate the later is the noise floor.
 
-    Raises ConfigurationError for runs that are no evaluations, or of which no two share a suite.
+    Raises ConfigurationError for runs that are no evaluations, are named twice, or of which no two share a suite.
     """
+    require_different(runs)
     opened = [open_run(path) for path in runs]
     results = [_result(data) for data in opened]
     names = _names(results)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evener.codec import from_json, to_data
-from evener.errors import HostBusy, HostError, NameUnknown, RunUnreadable
+from evener.errors import ConfigurationError, HostBusy, HostError, NameUnknown, RunUnreadable
 from evener.records.answers import Answer, Judgement, Review
 from evener.records.events import Fact
 from evener.records.load import Request
@@ -230,6 +230,15 @@ def find_run(base: Path, wanted: str) -> Path:
     names = [p.name for p in runs]
     near = get_close_matches(wanted, names, n=3, cutoff=0.4) or names[-3:]
     raise NameUnknown(f"no run {wanted!r} in {base}", hint=f"there is {_some(near)}")
+
+
+def require_different(paths: Iterable[Path]) -> None:
+    """Raises ConfigurationError where one run stands twice: compared with itself it proves nothing."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise ConfigurationError(f"{path.name} is named twice", hint="a run is no second measurement of itself")
+        seen.add(path.resolve())
 
 
 def _append(path: Path, records: Iterable[object], *, sync: bool) -> None:

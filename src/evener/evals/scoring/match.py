@@ -16,7 +16,14 @@ from evener.records.questions import Question
 DECLINING_IS_RIGHT_TOO = ("false-premise",)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_THOUSANDS = re.compile(r"(?<=\d)[,\u202f\u00a0 ](?=\d{3}(?!\d))")
+_NUMERAL = r"[\d〇零一二两三四五六七八九十百千万亿]"
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:([,\u202f\u00a0 ])\d{3})(?:\1\d{3})*(?![\d,])")
+_SCALES = {"hundred", "thousand", "million", "billion"}
+_NUMBER_WORDS = _SCALES | {
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen"),
+    *("fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty"),
+    *("sixty", "seventy", "eighty", "ninety"),
+}
 _MARKS = re.compile(r"[^\w\s.%€$£°-]|_|(?<!\d)\.|\.(?!\d)|(?<!\d)-|-(?!\d)")
 
 
@@ -40,12 +47,35 @@ def holds(text: str, reference: str) -> bool:
     if not wanted:
         return False
     if _HAN.search(wanted):
-        return wanted.replace(" ", "") in whole.replace(" ", "")
-    return f" {wanted} " in f" {whole} "
+        return _in_chinese(wanted.replace(" ", ""), whole.replace(" ", ""))
+    return _in_words(wanted.split(), whole.split())
+
+
+def _in_words(wanted: list[str], whole: list[str]) -> bool:
+    """As whole words that cut no number: forty is not in forty-two, nor six in six hundred."""
+    for at in range(len(whole) - len(wanted) + 1):
+        if whole[at : at + len(wanted)] == wanted:
+            before, after = whole[at - 1 : at], whole[at + len(wanted) : at + len(wanted) + 1]
+            if not _is_cut(before, wanted[:1]) and not _is_cut(wanted[-1:], after):
+                return True
+    return False
+
+
+def _is_cut(left: list[str], right: list[str]) -> bool:
+    """Whether two neighbouring words are one number."""
+    both = {*left, *right} & _NUMBER_WORDS
+    return len(both) == 2 or (bool(both & _SCALES) and any(word[0].isdigit() for word in (*left, *right)))
+
+
+def _in_chinese(wanted: str, whole: str) -> bool:
+    """As a part of the text that cuts no number: 六 is not in 十六, nor 5人 in 15人."""
+    before = rf"(?<!{_NUMERAL})(?<!\d\.)" if re.match(_NUMERAL, wanted) else ""
+    after = rf"(?!{_NUMERAL}|\.\d)" if re.search(rf"{_NUMERAL}$", wanted) else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", whole) is not None
 
 
 def plain(text: str) -> str:
     """Lower case, without marks, articles and thousands separators; one blank between words."""
     text = unicodedata.normalize("NFKC", text).casefold()
-    text = _THOUSANDS.sub("", text)
+    text = _THOUSANDS.sub(lambda found: found[0].replace(found[1], ""), text)
     return " ".join(_ARTICLES.sub(" ", _MARKS.sub(" ", text)).split())
