@@ -156,6 +156,7 @@ async def test_a_vote_takes_what_most_say_and_a_tie_is_unscored(suite, tmp_path)
     assert vote.standing.reasons == {"no majority": 1}
     assert (vote.healed, vote.harmed) == (1, 0)
     assert len(server.asked) == 24
+    assert vote.tokens == 7 * 3 * 2 + 3 * 1  # the tie has its price too
 
 
 async def test_a_vote_at_temperature_nought_is_refused(suite, tmp_path):
