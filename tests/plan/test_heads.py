@@ -143,6 +143,13 @@ def test_a_head_reads_its_own_copies_of_what_stands_beside_the_model():
     )  # fmt: skip
 
 
+def test_an_address_that_a_stated_host_has_not_got_yet_keeps_no_head_from_being_planned():
+    nowhere = tuple(Host(name=name, connection="stated") for name in ("alpha", "beta"))
+    moved = planned(hosts=nowhere).candidate("cluster-on-beta")
+    assert moved.fits
+    assert flag(moved.servers[0].argv, "--rpc") == "ADDRESS-OF-alpha:50052"
+
+
 def test_where_all_cards_are_too_few_one_refusal_is_enough():
     names = [c.name for c in planned(model=weights(blocks=60, block_bytes=GIB)).candidates]
     assert "cluster" in names

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from evener.plan.candidates import Question, make_plan
+from evener.plan.chains import chains_of
 from evener.plan.commands import Tools
+from evener.plan.other_cables import over_others
 from evener.plan.words import rate
 from evener.records.plan import Workload
 from evener.records.rig import Host, Link, Rig
@@ -19,13 +21,16 @@ FAST = Link(name="tb5", between=("beta", "alpha"), gbit_per_s=24, rtt_us=130)
 ANOTHER = replace(SLOW, name="wifi", gbit_per_s=0.4, rtt_us=4000)
 
 
-def planned(*links, model=None, advice=True, **asked):
+def question(*links, model=None, hosts=HOSTS, **asked):
     there = scan(seen("alpha", card("RTX 5090", 32 * GIB)), seen("beta", card("RTX 5080", 16 * GIB)))
-    question = Question(
-        rig=Rig(hosts=HOSTS, links=links), scan=there, weights=model or weights(blocks=40, block_bytes=GIB),
+    return Question(
+        rig=Rig(hosts=hosts, links=links), scan=there, weights=model or weights(blocks=40, block_bytes=GIB),
         workload=Workload(context=1024, **asked), tools=Tools(engines={}, ports={}),
     )  # fmt: skip
-    return make_plan(question, advice=advice)
+
+
+def planned(*links, advice=True, **asked):
+    return make_plan(question(*links, **asked), advice=advice)
 
 
 def said(plan):
@@ -55,3 +60,14 @@ def test_a_cable_that_makes_a_difference_is_not_called_close():
 
 def test_without_advice_nothing_is_tried():
     assert said(planned(SLOW, FAST, advice=False)) == []
+
+
+def test_with_another_head_the_other_cable_is_that_heads():
+    far = (HOSTS[0], replace(HOSTS[1], connection="ssh", ssh="beta"))
+    asked = question(SLOW, FAST, hosts=far)
+    only = [c for c in make_plan(asked).candidates if c.name == "cluster-on-beta"]
+    (line,) = over_others(asked, only, chains_of(asked))
+    slow, fast = (
+        planned(link, hosts=far).candidate("cluster-on-beta").predicted.decode_tokens_per_s for link in (SLOW, FAST)
+    )
+    assert line.startswith(f"cluster-on-beta over 5gbe: {rate(slow)} instead of {rate(fast)} over tb5")
