@@ -223,3 +223,9 @@ def test_an_unknown_run_comes_with_near_misses(three: Path) -> None:
 def test_where_there_are_no_runs_none_is_found(tmp_path: Path, wanted: str) -> None:
     with pytest.raises(NameUnknown, match="there are no runs"):
         find_run(tmp_path, wanted)
+
+
+def test_half_a_character_is_written_as_a_question_mark(tmp_path):
+    folder = RunFolder.create(tmp_path, run())
+    folder.fact("said", {"text": "a\ud800b"})
+    assert open_run(folder.path).facts[0].data == {"text": "a?b"}

@@ -75,3 +75,19 @@ def test_counts_are_the_server_s_and_never_invented():
     found = read(reply({"content": "A"}, usage=usage))
     assert (found.prompt_tokens, found.tokens, found.cached_tokens) == (12, 3, 4)
     assert read(reply({"content": "A"}, usage={"completion_tokens": True})).tokens is None
+
+
+def test_an_error_that_is_null_is_none():
+    assert read(reply({"content": "A"}, error=None)).outcome == "ok"
+    assert read(reply({"content": "A"}, error="overloaded")).outcome == "http_error"
+
+
+@pytest.mark.parametrize("calls", [3, "abc", {"a": 1}, [1, None], True])
+def test_tool_calls_of_a_wrong_shape_are_none(calls):
+    assert read(reply({"content": "A", "tool_calls": calls})).tool_calls == ()
+
+
+def test_half_a_character_is_replaced_so_that_a_file_can_hold_it():
+    found = read(reply({"content": "a\ud800b", "tool_calls": [{"function": {"name": "\udfff"}}]}))
+    assert found.text == "a?b"
+    assert found.tool_calls == ({"function": {"name": "?"}},)

@@ -243,7 +243,7 @@ def require_different(paths: Iterable[Path]) -> None:
 
 def _append(path: Path, records: Iterable[object], *, sync: bool) -> None:
     """Append whole lines or none: what a full disk took of them is cut off again."""
-    text = "".join(_line(record) + "\n" for record in records).encode()
+    text = "".join(_line(record) + "\n" for record in records).encode(errors="replace")
     try:
         with path.open("ab", buffering=0) as file:
             start = file.seek(0, os.SEEK_END)
@@ -276,7 +276,7 @@ def _write_whole(path: Path, record: object) -> None:
     try:
         try:
             with part.open("wb") as file:
-                file.write((_line(record, indent=2) + "\n").encode())
+                file.write((_line(record, indent=2) + "\n").encode(errors="replace"))
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)

@@ -74,7 +74,7 @@ def said(question: Question, answer: Answer) -> str | None:
     if question.scoring == "tool-call":
         try:
             return json.dumps(tools.made(answer), sort_keys=True)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if question.scoring == "edit":
         after = edits.apply(question.category, question.context or "", answer.text, language=question.language)

@@ -40,7 +40,7 @@ def read(reply: ChatReply) -> Read:
     if reply.ending != "complete":
         return Read(outcome="http_error", detail=reply.detail or reply.ending)
     document = _document(reply.body)
-    if reply.status != 200 or "error" in document:
+    if reply.status != 200 or document.get("error") is not None:
         return Read(outcome="http_error", detail=f"HTTP {reply.status}: {_error(document, reply.body)}")
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
@@ -69,7 +69,8 @@ def _choice(document: Mapping[str, Any], choice: Mapping[str, Any]) -> Read:
     text, thinking, is_open = split_thinking(_text(message.get("content")))
     apart = _text(message.get("reasoning_content") or message.get("reasoning"))
     thinking = "\n".join(part for part in (apart.strip(), thinking) if part) or None
-    calls = tuple(call for call in message.get("tool_calls") or () if isinstance(call, dict))
+    made = message.get("tool_calls")
+    calls = tuple(call for call in made if isinstance(call, dict)) if isinstance(made, list) else ()
     reason = choice.get("finish_reason") if isinstance(choice.get("finish_reason"), str) else None
     usage = _table(document.get("usage"))
     return Read(
@@ -103,6 +104,8 @@ def _outcome(
 def _document(body: bytes) -> dict[str, Any]:
     try:
         data = json.loads(body)
+        if rb"\ud" in body.lower():  # half a character, which no file and no request can hold
+            data = json.loads(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         return {}
     return _table(data)

@@ -53,3 +53,9 @@ def test_calling_nothing_is_right_where_no_tool_fits():
     assert score(none, answer("I cannot look that up.")).value == 1.0
     assert score(none, called("weather", "{}")).value == 0.0
     assert score(ONE, answer("It rains.")).value == 0.0
+
+
+def test_a_call_nested_without_end_has_the_wrong_format():
+    deep = "[" * 950 + "]" * 950
+    found = score(ONE, answer(f'{{"name": "weather", "arguments": {{"city": {deep}}}}}'))
+    assert (found.value, found.outcome) == (0.0, "format_invalid")

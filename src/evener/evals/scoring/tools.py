@@ -22,11 +22,12 @@ def score(question: Question, answer: Answer) -> Score:
     wanted = [json.loads(reference) for reference in question.references]
     try:
         calls = made(answer)
-    except ValueError as error:
-        return Score(asked=answer.asked, scorer="tool-call", value=0.0, outcome="format_invalid", why=str(error))
+        right = len(calls) == 1 and any(_same(calls[0], call) for call in wanted if call is not None)
+    except (ValueError, RecursionError) as error:
+        why = "a call nested too deep" if isinstance(error, RecursionError) else str(error)
+        return Score(asked=answer.asked, scorer="tool-call", value=0.0, outcome="format_invalid", why=why)
     if not calls:
         return Score(asked=answer.asked, scorer="tool-call", value=float(None in wanted))
-    right = len(calls) == 1 and any(_same(calls[0], call) for call in wanted if call is not None)
     return Score(asked=answer.asked, scorer="tool-call", value=float(right), details={"calls": calls})
 
 
