@@ -132,6 +132,12 @@ def test_replicas_share_the_users_and_their_memory():
     assert sorted(users) == [4, 5]
 
 
+def test_the_slowest_replica_has_one_user_at_least():
+    slow = seen("beta", card("RTX 3060", 12 * GIB))
+    made = plan("qwen3-0.6b:Q8_0", Workload(users=2, context=4096), ALPHA, slow).candidate("replicas")
+    assert [server.argv[server.argv.index("-np") + 1] for server in made.servers] == ["1", "1"]
+
+
 def test_case_8_equal_hosts_get_slower_with_each_one_more():
     alone = plan(
         "gpt-oss-120b:MXFP4", Workload(context=8192), spark("alpha"), spark("beta"), link=cable(preset="10gbe")

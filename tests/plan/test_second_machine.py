@@ -42,6 +42,11 @@ def test_a_second_model_counts_only_where_one_fits():
     assert [b.kind for b in planned(others=(huge,)).verdict.second_machine] == ["nothing"]
 
 
+def test_a_bigger_model_that_one_machine_holds_needs_no_second_one():
+    bigger = weights(name="bigger", blocks=8, block_bytes=2 * GIB, parameters=2_000_000)
+    assert "bigger model" not in [b.kind for b in planned(others=(bigger, SMALL)).verdict.second_machine]
+
+
 def test_gains_of_two_kinds_are_not_compared():
     # Twice as many models is more than 1.1 times the bytes, but the kinds have an order of their own.
     model = weights(blocks=8, block_bytes=3700 << 20, context_train=4096)

@@ -122,6 +122,16 @@ def test_what_is_too_close_to_call_goes_to_what_leaves_room_on_its_cards():
     assert verdict_for(faster, weights(), Workload()).choice == "alpha"
 
 
+def test_of_two_tight_layouts_that_are_too_close_neither_leaves_room():
+    made = [
+        replace(candidate("alpha", speed=rate(30)), marginal=True),
+        replace(candidate("cluster", "cluster", hosts=BOTH, speed=rate(31)), marginal=True),
+    ]
+    verdict = verdict_for(made, weights(), Workload())
+    assert verdict.choice == "alpha"
+    assert ": too close to call, so the simpler one" in verdict.sentence
+
+
 def test_the_fullest_card_is_a_card_and_not_the_heads_processor():
     on_card = DevicePlan(
         host="alpha", card="GPU", card_name="RTX 5090", device="CUDA0", position=0, layers=20, weights_bytes=50,
