@@ -1,10 +1,13 @@
 """Single machine first; explicit devices and whole slot counts; refusals that say by how much."""
 
+from dataclasses import replace
+
 import pytest
 
 from evener.errors import ConfigurationError, NameUnknown
 from evener.plan.candidates import Question, make_plan
 from evener.plan.commands import Tools
+from evener.plan.ram import within_ram
 from evener.records.plan import Workload
 from tests.rigs import GIB, MIB, card, cpu, rig, scan, seen, weights
 
@@ -174,3 +177,11 @@ def test_a_host_without_a_card_leaves_nothing_to_its_cpu_for_all_is_there_alread
     sparse = weights(blocks=8, block_bytes=GIB, experts=8, experts_used=2, slot_expert_bytes=(GIB // 2,) * 8 + (0,))
     made = plan(sparse, seen("alpha", cpu(4 * GIB)), names=("alpha",))
     assert [(c.name, c.fits) for c in made.candidates] == [("alpha", False)]
+
+
+def test_a_refused_layout_keeps_its_own_reason_whatever_a_dry_run_found():
+    poor = replace(seen("alpha", card("RTX 5090", 8 * GIB)), memory_available_bytes=GIB)
+    refused = plan(weights(largest_tensor_bytes=4 * GIB), poor, names=("alpha",)).candidate("alpha")
+    assert not refused.fits
+    assert refused.host_bytes
+    assert within_ram(refused, scan(poor)) == refused

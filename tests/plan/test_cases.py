@@ -138,6 +138,21 @@ def test_the_slowest_replica_has_one_user_at_least():
     assert [server.argv[server.argv.index("-np") + 1] for server in made.servers] == ["1", "1"]
 
 
+def test_what_is_left_over_of_the_users_goes_to_the_faster_host_wherever_it_stands():
+    slow, fast = seen("alpha", card("RTX 3060", 12 * GIB)), seen("beta", card("RTX 5090", 32 * GIB))
+    made = plan("qwen3-0.6b:Q8_0", Workload(users=4, context=4096), slow, fast).candidate("replicas")
+    assert [server.argv[server.argv.index("-np") + 1] for server in made.servers] == ["1", "3"]
+
+
+def test_replicas_hold_the_context_of_the_one_that_holds_least():
+    # 112 KiB a token: a card of 4 GiB holds no 40960 of one user, one of 32 GiB does.
+    small = seen("beta", card("RTX 3060", 4 * GIB))
+    work = Workload(users=2, context=4096, objective="context")
+    made = plan("qwen3-0.6b:Q8_0", work, seen("alpha", card("RTX 5090", 32 * GIB)), small)
+    assert made.candidate("alpha").longest_context == 40960
+    assert 20480 < made.candidate("replicas").longest_context < 32768
+
+
 def test_case_8_equal_hosts_get_slower_with_each_one_more():
     alone = plan(
         "gpt-oss-120b:MXFP4", Workload(context=8192), spark("alpha"), spark("beta"), link=cable(preset="10gbe")
