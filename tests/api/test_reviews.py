@@ -83,3 +83,10 @@ async def test_a_run_without_answers_cannot_be_reviewed(tmp_path):
     path = await run(tmp_path, "m", lambda body: "")
     with pytest.raises(ConfigurationError, match="nothing here can be reviewed"):
         reviews.sit([path.name], reviewer="ann", pool="random")
+
+
+async def test_an_answer_does_not_command_the_terminal(tmp_path):
+    path = await run(tmp_path, "m", lambda body: "\x1b]52;c;cm0=\x07\x1b[2J right\r\nnext\x9b31m")
+    shown = typed("q", str(path), "--as", "ann").output
+    assert "right" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)

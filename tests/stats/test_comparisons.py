@@ -98,3 +98,10 @@ def test_equal_within_a_margin_needs_enough_questions():
     few, many = [0.0, 1.0, -1.0, 0.0] * 5, [0.0, 1.0, -1.0, 0.0] * 300
     assert not is_equivalent(few, range(20), margin=0.05, binary=True)
     assert is_equivalent(many, range(1200), margin=0.05, binary=True)
+
+
+def test_equivalence_takes_two_tests_at_five_per_cent_each():
+    """Standard error 0.1 / sqrt(99) = 0.01005; Student's t with 99 degrees: 1.660 for 90 %, 1.984 for 95 %."""
+    gaps, clusters = [0.1, -0.1] * 50, list(range(100))
+    assert is_equivalent(gaps, clusters, margin=0.0168, binary=False)
+    assert not is_equivalent(gaps, clusters, margin=0.0165, binary=False)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from evener.cli.console import err, out
 from evener.errors import ConfigurationError
+from evener.report.words import plain, prose
 
 if TYPE_CHECKING:
     from evener.api.reviews import Sitting
@@ -51,14 +52,23 @@ def _show(sitting: Sitting, item: Item) -> None:
     done = len(sitting.queue) - len(sitting.left)
     out.print(f"\n[dim]{done + 1} of {len(sitting.queue)}, {sitting.pool} pool{_agreed(sitting)}[/]")
     if item.question.context:
-        out.print(Panel(Text(item.question.context), title="context", title_align="left"))
-    out.print(Panel(Text(item.question.prompt), title="question", title_align="left"))
+        out.print(Panel(Text(_readable(item.question.context)), title="context", title_align="left"))
+    out.print(Panel(Text(_readable(item.question.prompt)), title="question", title_align="left"))
     if item.question.references and item.other is None:
-        out.print(Panel(Text("\n".join(item.question.references)), title="reference", title_align="left", style="dim"))
+        out.print(
+            Panel(
+                Text(_readable("\n".join(item.question.references))), title="reference", title_align="left", style="dim"
+            )
+        )
     for number, text in enumerate(item.shown, start=1):
         title = "answer" if item.other is None else f"answer {number}"
-        out.print(Panel(Text(text or "(empty)"), title=title, title_align="left", border_style="cyan"))
+        out.print(Panel(Text(_readable(text) or "(empty)"), title=title, title_align="left", border_style="cyan"))
     out.print(KEYS_ALONE if item.other is None else KEYS_PAIR)
+
+
+def _readable(text: str) -> str:
+    """As written, but for what a terminal would obey."""
+    return plain(prose(text))
 
 
 def _answered(sitting: Sitting, item: Item) -> bool:
