@@ -244,3 +244,8 @@ async def test_one_judge_is_reported_once_whatever_it_was_asked(suite):
     (one,) = eval_stories.read(run_folder.open_run(run_folder.find_run(state.runs_folder(), name))).judged
     assert len(one.mqm) == 1
     assert (one.passport.known is None, one.passport.identical is None) == (False, False)
+
+
+def test_chinese_costs_more_tokens_than_its_characters_would_in_english():
+    assert judges._tokens("abcdef") == 2
+    assert judges._tokens("一二三四") == 6

@@ -67,7 +67,7 @@ def test_one_model_holds_no_place():
 
 
 def test_a_noisy_rival_does_not_hide_a_steady_one():
-    """c is ahead of a by 0.05 on each of 40 questions; b swings between 0 and 1, and is no better on average. Measured in
-    each rival's own spread, c's lead is beyond chance; in plain sums b's swings would drown it."""
+    """c is ahead of a by 0.05 on each of 40 questions; b swings between 0 and 1, and is no better on average. Measured
+    in each rival's own spread, c's lead is beyond chance; in plain sums b's swings would drown it."""
     scores = {"a": [0.5] * 40, "b": [0.0, 1.0] * 20, "c": [0.55] * 40}
     assert "a" in best_set(scores, range(40)).dropped

@@ -36,7 +36,8 @@ ATTEMPTS = 3
 PAUSE_S = 2.0
 LONGEST_PAUSE_S = 60.0  # whatever a busy judge asks for
 BELIEVED_FROM = 0.8  # of known labels; a judge below it is marked
-CHARACTERS_PER_TOKEN = 3.0  # for a rough count before anything is sent; Chinese has fewer
+CHARACTERS_PER_TOKEN = 3.0  # of ASCII, for a rough count before anything is sent, rather too many than too few
+TOKENS_PER_OTHER = 1.5  # characters: Chinese takes about one each, rare ones two or three
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +181,16 @@ def _todo(runs: Sequence[_Run]) -> list[Task]:
 
 
 def _leaving(url: BaseUrl, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:
-    tokens = round(sum(len(task.text) for task in todo) / CHARACTERS_PER_TOKEN)
+    tokens = round(sum(_tokens(task.text) for task in todo))
     cost = None
     if asked.price_in is not None and asked.price_out is not None:
         cost = (tokens * asked.price_in + len(todo) * asked.most_tokens * asked.price_out) / 1e6
     return Leaving(host=url.host, requests=len(todo), tokens=tokens, cost=cost, at_home=_is_at_home(url.host))
+
+
+def _tokens(text: str) -> float:
+    plain = sum(character.isascii() for character in text)
+    return plain / CHARACTERS_PER_TOKEN + (len(text) - plain) * TOKENS_PER_OTHER
 
 
 def _is_at_home(host: str) -> bool:
