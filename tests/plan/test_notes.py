@@ -55,7 +55,10 @@ def test_replicas_are_not_what_up_runs() -> None:
     assert list(notes.several_servers(made(one, both, choice="replicas"))) == [
         "replicas are 2 servers, and evener up runs one: evener up would take alpha"
     ]
-    assert list(notes.several_servers(made(one, both, choice="alpha"))) == []
+    assert list(notes.several_servers(made(one, both, choice="alpha"))) == [
+        "replicas are 2 servers, and evener up runs one"
+    ]
+    assert list(notes.several_servers(made(one, replace(both, fits=False), choice="alpha"))) == []
 
 
 def test_with_drafts_the_speeds_are_said_to_be_without() -> None:

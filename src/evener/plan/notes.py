@@ -50,13 +50,12 @@ def not_compared(candidates: Sequence[Candidate]) -> Iterator[str]:
 
 
 def several_servers(plan: Plan) -> Iterator[str]:
-    """What one server would run, where the layout to take needs several."""
-    chosen = plan.candidate(plan.verdict.choice) if plan.verdict.choice else None
-    if chosen is None or chosen.one_server:
-        return
-    alone = best_of(plan.candidates, plan.workload.aim, one_server=True)
-    instead = f": evener up would take {alone.name}" if alone else ""
-    yield f"{chosen.name} are {len(chosen.servers)} servers, and evener up runs one{instead}"
+    """Which layouts need several servers; of the layout to take also what one server would run."""
+    for several in (c for c in plan.candidates if c.fits and not c.one_server):
+        alone = best_of(plan.candidates, plan.workload.aim, one_server=True)
+        chosen = several.name == plan.verdict.choice
+        instead = f": evener up would take {alone.name}" if alone and chosen else ""
+        yield f"{several.name} are {len(several.servers)} servers, and evener up runs one{instead}"
 
 
 def _called(way: Route) -> str:
