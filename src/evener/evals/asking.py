@@ -132,12 +132,11 @@ async def ask(
     Raises CannotRun when it does not come back.
     """
     request = body(question, asked, manner, turns=turns)
-    attempts, gone = 0, False
+    attempts = 0
     while True:
         attempts += 1
         reply = await chat.ask(request, within_s=manner.timeout_s)
         if reply.ending in ("unreachable", "cut"):
-            gone = True
             await _wait_back(chat, reply, manner)
         elif reply.status in (429, 503):
             if attempts < ATTEMPTS:
@@ -146,12 +145,12 @@ async def ask(
             break
         if attempts == ATTEMPTS:
             break
-    return _answer(reply, asked, manner, attempts=attempts, gone=gone)
+    return _answer(reply, asked, manner, attempts=attempts)
 
 
-def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int, gone: bool) -> Answer:
+def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int) -> Answer:
     read = outcomes.read(reply)
-    if read.outcome == "http_error" and gone and reply.ending != "complete":
+    if read.outcome == "http_error" and reply.ending != "complete":
         read = replace(read, outcome="server_restarted")
     return Answer(
         asked=asked,
