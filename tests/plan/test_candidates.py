@@ -185,3 +185,13 @@ def test_a_refused_layout_keeps_its_own_reason_whatever_a_dry_run_found():
     assert not refused.fits
     assert refused.host_bytes
     assert within_ram(refused, scan(poor)) == refused
+
+
+@pytest.mark.parametrize("name", ["RTX 3060", "Unheard of"])
+@pytest.mark.parametrize("blocks", [16, 36, 47])
+def test_no_layout_uses_more_devices_than_the_engine_takes_values(name, blocks):
+    many = [card(name, 4 * GIB, device=f"CUDA{i}") for i in range(17)]
+    made = plan(weights(blocks=blocks, block_bytes=GIB), seen("alpha", card(name, 4 * GIB)), seen("beta", *many))
+    assert {c.name for c in made.candidates} >= {"beta", "cluster"}
+    assert [c.name for c in made.candidates if max((d.position for d in c.devices), default=0) > 14] == []
+    assert made.candidate("cluster").fits == (blocks < 47), "three blocks on each of 15 cards"

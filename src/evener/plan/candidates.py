@@ -11,7 +11,7 @@ from evener.plan.built import built, built_as, built_experts_in_ram, built_parti
 from evener.plan.chains import Chains, chains_of
 from evener.plan.figures import BY_MEMORY, CLUSTER, PER_CARD, figure
 from evener.plan.other_cables import over_others
-from evener.plan.placing import Chain, by_memory
+from evener.plan.placing import MOST_DEVICES, Chain, by_memory
 from evener.plan.question import Question
 from evener.plan.replicas import Copy, built_replicas
 from evener.plan.runs import Load
@@ -110,8 +110,9 @@ def _clusters(chains: Chains, load: Load, question: Question) -> Iterator[Candid
         if _is_worth_a_row(name, made):
             yield made[name]
     first = made.get(CLUSTER)
-    if first is not None and chains.cluster is not None and first.predicted is not None:
-        yield built_as(BY_MEMORY, "cluster", chains.cluster, by_memory(chains.cluster, load), question)
+    whole = chains.cluster
+    if first is not None and first.predicted is not None and whole is not None and len(whole.seats) <= MOST_DEVICES:
+        yield built_as(BY_MEMORY, "cluster", whole, by_memory(whole, load), question)
 
 
 def _is_worth_a_row(name: str, made: Mapping[str, Candidate]) -> bool:

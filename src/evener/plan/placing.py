@@ -247,7 +247,9 @@ def _matrices(load: Load, seat: Seat, objective: Objective, link: LinkSpeed | No
 
 
 def _filled(chain: Chain, load: Load) -> Placed | None:
-    """Every seat filled to one common share of its room, in the chain's own order."""
+    """Every seat filled to one common share of its room, in the chain's own order; of too many the roomiest."""
+    roomiest = sorted(chain.seats, key=lambda seat: -seat.room_bytes)[:MOST_DEVICES]
+    chain = replace(chain, seats=tuple(seat for seat in chain.seats if seat in roomiest))
     counts = layers.fill(_slot_bytes(chain, load), _rooms(chain, load))
     if counts is None:
         return None
