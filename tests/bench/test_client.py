@@ -184,7 +184,7 @@ async def test_sent_is_when_the_last_byte_had_gone_also_for_a_long_prompt() -> N
         begun = asyncio.get_running_loop().time()
         answer = await line.post("/", b"x" * (32 << 20), within_s=20)
     assert answer.sent_ns is not None
-    assert (answer.end_ns - answer.sent_ns) / 1e9 < took[0] - begun
+    assert (answer.end_ns - answer.sent_ns) / 1e9 < (took[0] - begun) / 2  # most of it was sending
 
 
 async def test_a_cancelled_exchange_closes_its_connection() -> None:

@@ -152,6 +152,15 @@ def test_a_total_that_falls_as_users_are_added_is_said() -> None:
     assert got.levels[1].note == "total falls: 0.2 tok/s, 1.0 with 1"
 
 
+def test_a_total_within_five_percent_of_the_best_does_not_fall() -> None:
+    """Windows of 4 and of 8.3 s: 1.0 and 0.96 tok/s."""
+    slower = tuple((at * 25 / 24, 1.0) for at in (1, 2, 3, 4))
+    two = [request(users=2, user=0, sent_s=at, token_times=slower) for at in (9.0, 9.0 + 25 / 6)]
+    got = result([request(), request(sent_s=4.0), *two], users=(1, 2))
+    assert got.levels[1].total_tokens_per_s == pytest.approx(0.96)
+    assert "total falls" not in (got.levels[1].note or "")
+
+
 def test_a_level_that_was_cut_short_has_no_total() -> None:
     got = result([request()], prompts=2, partial="interrupted")
     assert got.levels[0].total_tokens_per_s is None

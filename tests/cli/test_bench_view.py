@@ -31,6 +31,11 @@ def test_a_note_is_about_users_people_or_the_clock() -> None:
         assert said(replace(RESULT, levels=(level,)))[0] == line
 
 
+def test_one_request_sent_again_is_one() -> None:
+    again = replace(RESULT, client=replace(RESULT.client, retries=1))
+    assert any(line.endswith(", 1 request sent again on a closed connection") for line in said(again))
+
+
 def test_recorded_prompts_are_as_long_as_recorded() -> None:
     (asked,) = [line for line in said(RESULT) if line.startswith("n=")]
     (recorded,) = [line for line in said(replace(RESULT, prompt_tokens_asked=None)) if line.startswith("n=")]

@@ -71,6 +71,12 @@ def test_a_result_without_levels_has_no_rows() -> None:
     nothing = users_result()
     assert level_rows.written(nothing, "csv") == ""
     assert level_rows.written(nothing, "jsonl") == ""
+    assert "|" not in level_rows.written(nothing, "md")
+
+
+def test_a_model_that_is_a_file_goes_by_the_files_name() -> None:
+    path = replace(users_result(ONE), model="/home/mia/models/qwen3.gguf")
+    assert level_rows.written(path, "md").splitlines()[-1].startswith("qwen3 at http")
 
 
 def comfortable(result: UsersResult, holds_for: int | None) -> UsersResult:

@@ -15,7 +15,7 @@ from evener.errors import HostError, Interrupted, ResultInvalid, RunUnreadable
 from evener.records.load import Level, UsersResult
 from evener.report import level_rows, serving_block
 from evener.report.users_view import levels_table
-from evener.report.words import count
+from evener.report.words import count, model_file
 
 if TYPE_CHECKING:
     from evener.api.bench_users import Measured
@@ -51,7 +51,8 @@ def document(measured: Measured) -> dict[str, object]:
 
 def _show(measured: Measured) -> None:
     result = measured.result
-    out.print(f"[bold]{escape(result.model or 'unnamed model')}[/] at {escape(result.url)}", soft_wrap=True)
+    model = model_file(result.model) if result.model else "unnamed model"
+    out.print(f"[bold]{escape(model)}[/] at {escape(result.url)}", soft_wrap=True)
     if result.levels:
         out.print(levels_table(result.levels, invalid=None if result.validity == "valid" else result.validity))
     for line in remarks(measured):
@@ -150,4 +151,5 @@ def _company(result: UsersResult) -> str:
 
 
 def _client(result: UsersResult) -> str:
-    return f"{client_line(result.client)}, {result.client.retries} requests sent again on a closed connection"
+    again = count(result.client.retries, "request")
+    return f"{client_line(result.client)}, {again} sent again on a closed connection"

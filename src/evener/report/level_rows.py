@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from evener.records.load import Level, Spread, UsersResult
 from evener.report.plain_tables import csv_text, escaped, markdown_table
-from evener.report.words import UNKNOWN, number
+from evener.report.words import UNKNOWN, model_file, number
 
 Form = Literal["md", "csv", "json", "jsonl"]
 # The columns of a table that people read; csv, json and jsonl have all. After each percentile its interval.
@@ -39,7 +39,7 @@ def written(result: UsersResult, form: Form) -> str:
         return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
         return _csv(rows) if rows else ""
-    return _markdown(rows) + f"\n{escaped(_holds_for(result))}\n"
+    return (_markdown(rows) if rows else "") + f"\n{escaped(_holds_for(result))}\n"
 
 
 def _short(value: object) -> object:
@@ -106,10 +106,11 @@ def _read(row: Mapping[str, Any], name: str) -> str:
 
 def _holds_for(result: UsersResult) -> str:
     """Model, load and validity, for whoever sees the table without the run."""
+    model = model_file(result.model) if result.model else "unnamed model"
     prompts = "as recorded" if result.prompt_tokens_asked is None else result.prompt_tokens_asked
     return (
-        f"{result.model or 'unnamed model'} at {result.url}, {result.mode}, prompts {prompts} and "
-        f"answers {result.output_tokens_asked} tokens; n = completed; (95 % intervals)"
+        f"{model} at {result.url}, {result.mode}, prompts {prompts} and answers "
+        f"{result.output_tokens_asked} tokens; n = completed; (95 % intervals)"
         + ("" if result.validity == "valid" else f"; not to be used: {result.validity}")
         + (f"; partial: {result.partial}" if result.partial else "")
     )
