@@ -98,6 +98,11 @@ class Rig:
         assert len(known) == 1, known
         return known[0]
 
+    def state_now(self) -> str:
+        """Of the one deployment: from its record, as `status` reads it, and without waiting for a program to start."""
+        (path,) = self.state.glob("deployments/*/deployment.json")
+        return json.loads(path.read_text())["state"]
+
     def engine_pids(self) -> list[int]:
         """Processes of the engine that use this rig's ports, their leashes included."""
         found = []
