@@ -45,9 +45,10 @@ def reflection_turns(draft: Answer) -> list[dict[str, Any]]:
 def voted(question: Question, answers: Sequence[Answer]) -> Answer | None:
     """The answer that most of them gave, or the one that is nearest to all others for translations; None for a tie.
 
-    Only answers that are evidence vote. The winner carries the tokens and seconds of all: that is its price.
+    Only answers that are evidence vote, and none that thought although it was not to. The winner
+    carries the tokens and seconds of all: that is its price.
     """
-    valid = [answer for answer in answers if answer.outcome in EVIDENCE]
+    valid = [answer for answer in answers if answer.outcome in EVIDENCE and not answer.is_contaminated]
     if not valid:
         return None
     winner = _nearest(valid) if question.scoring == "translation" else _most_frequent(question, valid)

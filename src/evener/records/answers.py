@@ -61,6 +61,11 @@ class Answer:
     attempts: int = 1
     detail: str | None = None
 
+    @property
+    def is_contaminated(self) -> bool:
+        """It thought although thinking was asked to be off: no evidence about a model that does not think."""
+        return self.thinking_asked is False and bool(self.thinking_observed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:

@@ -36,7 +36,8 @@ class SuiteResult:
     """One suite under one arm. `scores` maps each question to the mean of its epochs, None where nothing was scored.
 
     `standing` leaves answers out that are no evidence about the model, `counted_wrong` takes them for wrong ones.
-    `measures` are further figures of the suite, None where they are not defined.
+    `failed` maps a question to the share of its epochs that are no evidence, where there are some; 0 where nobody could
+    have scored it. `measures` are further figures of the suite, None where they are not defined.
     """
 
     suite: str
@@ -51,7 +52,6 @@ class SuiteResult:
     categories: dict[str, Standing]
     scores: dict[str, float | None]
     clusters: dict[str, str]
-    # Question -> share of its epochs that are no evidence (0: nobody could have scored it); those without are left out.
     failed: dict[str, float] = field(default_factory=dict)
     measures: dict[str, float | None] = field(default_factory=dict)
     tokens: int | None = None  # of all answers, what an arm used up besides included

@@ -24,7 +24,7 @@ NOT_ITS_FAULT = (NO_JUDGE, CANARY, running.NO_SANDBOX)  # whatever had been answ
 async def score(question: Question, answer: Answer, *, sandbox: Sandbox | None) -> Score:
     """What an answer is worth, as far as code can tell. Answers that thought although they were asked not to are no
     evidence about a model that does not think."""
-    if answer.thinking_asked is False and answer.thinking_observed:
+    if answer.is_contaminated:
         return Score(asked=answer.asked, scorer=question.scoring, value=None, why=CONTAMINATED)
     if question.scoring in ("tests", "fill"):
         return await running.run_tests(question, answer, sandbox)
