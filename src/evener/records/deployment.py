@@ -76,8 +76,8 @@ class Deployment:
     candidate: Candidate
     users: int
     context: int
-    projector: str | None = None  # files that it loaded beside the model
-    draft: str | None = None
+    projector: str | None = None  # the file that it sees or hears with
+    draft: str | None = None  # the file of the model that drafts for it
     processes: tuple[Process, ...] = ()
     url: str | None = None
     run: str | None = None  # run folder
