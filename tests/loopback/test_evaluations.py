@@ -66,7 +66,7 @@ def test_an_evaluation_that_was_killed_goes_on_and_nothing_is_asked_twice(rig, q
     before = answered(rig)
     assert len(before) < len(CAPITALS)
     run = evaluation(rig).name
-    unfinished = rig.run("verdict", run, run)
+    unfinished = rig.run("verdict", run)
     assert unfinished.returncode == 2
     assert f"evener eval --resume {run}" in unfinished.stderr.replace("\n", " ")
 
