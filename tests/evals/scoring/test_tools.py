@@ -59,3 +59,10 @@ def test_a_call_nested_without_end_has_the_wrong_format():
     deep = "[" * 950 + "]" * 950
     found = score(ONE, answer(f'{{"name": "weather", "arguments": {{"city": {deep}}}}}'))
     assert (found.value, found.outcome) == (0.0, "format_invalid")
+
+
+def test_true_is_no_one():
+    one = question("tool-call", references=('{"name": "f", "arguments": {"n": 1, "on": true}}',), tools=({"a": 1},))
+    assert score(one, answer('{"name": "f", "arguments": {"n": 1, "on": true}}')).value == 1.0
+    assert score(one, answer('{"name": "f", "arguments": {"n": true, "on": true}}')).value == 0.0
+    assert score(one, answer('{"name": "f", "arguments": {"n": 1, "on": 1}}')).value == 0.0

@@ -71,6 +71,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, bool):  # true is no 1, though Python says so
+        return ("truth", value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value.strip() if isinstance(value, str) else value
