@@ -144,6 +144,7 @@ class CanaryVerdict:
 
     `n` prompts were answered by both, `missing` by one or none; the answers to `parted` differ. `itself` of
     `itself_n` prompts differ where one of the two was asked twice: the noise floor, None without a second run.
+    `word` is what that comes to, "unknown" where answers part without a noise floor; `sentence` tells it in one line.
     """
 
     first: str
