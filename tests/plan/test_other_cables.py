@@ -62,12 +62,14 @@ def test_without_advice_nothing_is_tried():
     assert said(planned(SLOW, FAST, advice=False)) == []
 
 
-def test_with_another_head_the_other_cable_is_that_heads():
-    far = (HOSTS[0], replace(HOSTS[1], connection="ssh", ssh="beta"))
-    asked = question(ANOTHER, FAST, hosts=far)
+def test_with_another_head_the_other_cables_are_that_heads():
+    far = [Host(name=n, connection="ssh", ssh=n, address=f"10.0.0.{i}") for i, n in ((2, "beta"), (3, "gamma"))]
+    between = {"ab": ("alpha", "beta"), "ag": ("alpha", "gamma"), "bg": ("beta", "gamma"), "slow": ("gamma", "beta")}
+    links = [replace(ANOTHER if name == "slow" else FAST, name=name, between=ends) for name, ends in between.items()]
+    there = [seen(n, card("RTX 5080", 16 * GIB)) for n in ("alpha", "beta", "gamma")]
+    asked = replace(question(*links, hosts=(HOSTS[0], *far)), scan=scan(*there))
     only = [c for c in make_plan(asked).candidates if c.name == "cluster-on-beta"]
     (line,) = over_others(asked, only, chains_of(asked))
-    slow, fast = (
-        planned(link, hosts=far).candidate("cluster-on-beta").predicted.decode_tokens_per_s for link in (ANOTHER, FAST)
-    )
-    assert line.startswith(f"cluster-on-beta over wifi: {rate(slow)} instead of {rate(fast)} over tb5")
+    usual = only[0].predicted.decode_tokens_per_s
+    assert line.startswith("cluster-on-beta over slow: ")
+    assert f" instead of {rate(usual)} over bg" in line
