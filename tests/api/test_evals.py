@@ -223,3 +223,10 @@ async def test_a_run_goes_on_from_another_folder(suite, tmp_path, monkeypatch):
         monkeypatch.chdir("/")
         again = await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
     assert again.result.results == found.result.results
+
+
+@pytest.mark.parametrize(("wanted", "slots", "used"), [(9, 2, 2), (0, 3, 3), (1, 3, 1)])
+async def test_never_more_at_once_than_the_server_has_slots(suite, tmp_path, wanted, slots, used):
+    async with scripted(Scripted(right, slots=slots)) as server:
+        found = await evaluate(server, asked(suite, parallel=wanted), tmp_path)
+    assert found.result.parallel == used

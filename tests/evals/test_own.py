@@ -61,6 +61,7 @@ def test_a_twin_lacks_the_answering_sentence_and_declining_is_right():
     long, twin, start, _, *_ = with_twins(suite_of(TABLE).questions)
     assert (twin.twin, twin.references, twin.category) == (long.id, (), "answer-removed")
     assert twin.context == "The walk starts at the mill. Take a coat."
+    assert twin.wrong == long.references[:1] != ()
     assert start.twin is None
 
 
