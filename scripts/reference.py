@@ -241,11 +241,12 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener bench pair --json": ("the verdict and the pairs, and beside its keys `run` (the run folder)", PairResult),
     "evener bench self-test --json": ('`{"checks": [...]}`: one per user count', list[ClientCheck]),
     "evener bench speed --json": (
-        "the rows, and beside its keys `conditions` ([Conditions](#conditions)) and `run` (the run folder, or null)",
+        "the rows, and beside its keys `conditions` ([Conditions](#conditions)), `telemetry` "
+        "([Telemetry](#telemetry), or null) and `run` (the run folder, or null)",
         SpeedResult,
     ),
     "evener bench context --json": (
-        "the ceilings and lengths, and beside its keys `conditions` and `run`, as above",
+        "the ceilings and lengths, and beside its keys `conditions`, `telemetry` and `run`, as above",
         ContextResult,
     ),
     "evener eval --json": (
