@@ -73,6 +73,15 @@ AIMS = (
 )
 
 
+def test_one_machine_that_holds_the_context_tightly_is_not_said_to_hold_less():
+    work = Workload(context=32768, users=8)
+    # 29.5 GiB of weights and 0.5 GiB of caches on 32 GiB, less the driver: it fits, and not with 5 % kept free.
+    made = planned(weights(blocks=8, block_bytes=59 * GIB // 16, context_train=131072), workload=work)
+    assert (made.candidate("alpha").fits, made.candidate("alpha").marginal) == (True, True)
+    (longer,) = (b for b in made.verdict.second_machine if b.kind == "context")
+    assert longer.sentence == "longer context: 131072 tokens for each of 8 instead of 32768"
+
+
 @pytest.mark.parametrize(("aim", "whose", "figure"), AIMS)
 def test_speeds_are_those_of_the_aim_and_say_whose_they_are(aim, whose, figure):
     work = Workload(context=4096, users=4, objective=aim)

@@ -112,7 +112,8 @@ def _context(question: Question, first: Chain, cluster: Chain) -> Iterator[Benef
     )
     if alone is None or together is None:
         return
-    mine, theirs = alone.load.workload.context, together.load.workload.context
+    asked = question.workload.context  # which fits on one machine, if need be tightly
+    mine, theirs = (max(asked, one.load.workload.context) for one in (alone, together))
     if theirs > mine:
         yield Benefit(
             kind="context",
