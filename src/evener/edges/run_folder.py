@@ -27,7 +27,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evener.codec import from_json, to_data
+from evener.codec import from_json, to_data, to_line
 from evener.errors import ConfigurationError, HostBusy, HostError, NameUnknown, RunUnreadable
 from evener.records.answers import Answer, Judgement, Review
 from evener.records.events import Fact
@@ -111,8 +111,8 @@ class RunFolder:
         return fact
 
     def requests(self, requests: Iterable[Request]) -> None:
-        """Append requests and hand them to the operating system."""
-        _append(self.path / "requests.jsonl", requests, sync=False)
+        """Append requests and hand them to the operating system. No key in them is a stranger's: none is a secret's."""
+        _append_text(self.path / "requests.jsonl", b"".join(to_line(one) + b"\n" for one in requests), sync=False)
 
     def telemetry(self, samples: Iterable[Sample]) -> None:
         """Append samples and hand them to the operating system."""
@@ -242,8 +242,11 @@ def require_different(paths: Iterable[Path]) -> None:
 
 
 def _append(path: Path, records: Iterable[object], *, sync: bool) -> None:
+    _append_text(path, "".join(_line(record) + "\n" for record in records).encode(errors="replace"), sync=sync)
+
+
+def _append_text(path: Path, text: bytes, *, sync: bool) -> None:
     """Append whole lines or none: what a full disk took of them is cut off again."""
-    text = "".join(_line(record) + "\n" for record in records).encode(errors="replace")
     try:
         with path.open("ab", buffering=0) as file:
             start = file.seek(0, os.SEEK_END)
