@@ -105,9 +105,24 @@ async def test_a_question_that_nobody_answered_is_asked_again_after_a_break(suit
     assert len(server.asked) == 9
 
 
-async def test_a_suite_that_was_changed_is_not_gone_on_with(suite, tmp_path):
+async def test_what_was_asked_is_kept_and_gone_on_with_whatever_becomes_of_the_file(suite, tmp_path):
+    def dies(body):
+        server.down = len(server.asked) == 6
+        return None if server.down else right(body)
+
+    async with scripted(Scripted(dies)) as server:
+        cut = await evaluate(server, asked(suite, parallel=1, back_within_s=0.3), tmp_path)
+        suite.unlink()
+        server.down, server.say = False, right
+        done = await evals.resume(cut.path.name, report=quiet, base=tmp_path / "runs")
+    assert done.result.results[0].standing.mean == 1.0
+    assert len(server.asked) == 6 + 3
+
+
+async def test_a_run_that_kept_no_questions_is_not_gone_on_with_when_they_have_changed(suite, tmp_path):
     async with scripted(Scripted(right)) as server:
         found = await evaluate(server, asked(suite), tmp_path)
+        (found.path / "suites.json").unlink()
         suite.write_text(suite.read_text().replace("number 0", "number nought"))
         with pytest.raises(ConfigurationError, match="its questions are others"):
             await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")

@@ -73,7 +73,7 @@ def export(run: str, into: Path, *, base: Path | None = None, force: bool = Fals
     """Write an evaluation as an Inspect log; the number of its samples. Raises ConfigurationError, HostError."""
     data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), run))
     asked = evals.asked_of(data)
-    questions = {q.id: q for one in evals.chosen(asked) for q in one.questions}
+    questions = {q.id: q for one in evals.questions_of(data) for q in one.questions}
     latest = {answer.asked: answer for answer in run_folder.read_answers(data.path)}
     answers = [answer for answer in latest.values() if answer.asked.arm == "single"]
     stages = data.summary.stages if data.summary else ()

@@ -35,7 +35,7 @@ def read(runs: Mapping[str, RunData]) -> Spoken:
     notes = []
     for name, data in runs.items():
         try:
-            questions |= {q.id: q for one in evals.chosen(evals.asked_of(data)) for q in one.questions}
+            questions |= {q.id: q for one in evals.questions_of(data) for q in one.questions}
         except (ConfigurationError, NameUnknown) as error:
             notes.append(f"{name}: its questions cannot be shown: {error.message}")
     return Spoken(questions=questions, answers={n: _by_question(d) for n, d in runs.items()}, notes=tuple(notes))

@@ -26,7 +26,7 @@ def read(data: RunData) -> Evaluated | None:
     result = next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
     asked = _asked(data)
     latest = latest_answers(data)
-    questions, notes = _questions(asked)
+    questions, notes = _questions(data, asked)
     judgements = run_folder.read_judgements(data.path)
     reviews = run_folder.read_reviews(data.path)
     return Evaluated(
@@ -53,12 +53,12 @@ def _asked(data: RunData) -> EvalAsked | None:
         return None
 
 
-def _questions(asked: EvalAsked | None) -> tuple[dict[str, Question], list[str]]:
+def _questions(data: RunData, asked: EvalAsked | None) -> tuple[dict[str, Question], list[str]]:
     """The questions, or why there are none."""
     if asked is None:
         return {}, ["its questions are another tool's: penalties of translations cannot be worked out"]
     try:
-        return {q.id: q for one in evals.chosen(asked) for q in one.questions}, []
+        return {q.id: q for one in evals.questions_of(data) for q in one.questions}, []
     except (ConfigurationError, NameUnknown) as error:
         return {}, [f"{error.message}: penalties of translations cannot be worked out"]
 

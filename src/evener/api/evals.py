@@ -97,6 +97,7 @@ async def evaluate(
     )
     conditions = measure.as_known(_conditions(server, asked), target)
     folder = measure.new_folder("eval", conditions, base=base)
+    folder.suites(chosen_)
     folder.fact(ASKED, to_data(asked) | {"target": named, "extra": extra or {}})
     work = _Work(
         asked=asked,
@@ -126,7 +127,7 @@ async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evalu
     answers = _latest(
         run_folder.read_answers(path)
     )  # before anything is changed: a file that cannot be read ends it here
-    chosen_ = chosen(asked)
+    chosen_ = questions_of(data)
     target = measure.target(fact.get("target"), api_key_env=api_key_env)
     server = await _server(target, asked, report)
     work = _Work(
@@ -157,6 +158,15 @@ def _fact(data: RunData) -> dict[str, Any]:
     if fact is None:
         raise ConfigurationError(f"{data.path.name} is no evaluation", hint="evener runs --what eval")
     return fact
+
+
+def questions_of(data: RunData) -> tuple[Suite, ...]:
+    """The questions of a run, as they were asked; of a run that kept none, what its suites hold now.
+
+    Raises ConfigurationError for a run of something else, or when those suites have changed since.
+    """
+    asked = asked_of(data)
+    return run_folder.read_suites(data.path) or chosen(asked)
 
 
 def chosen(asked: EvalAsked) -> tuple[Suite, ...]:

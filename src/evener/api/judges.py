@@ -132,7 +132,7 @@ def _open(name: str, base: Path | None) -> _Run:
     return _Run(
         data=data,
         asked=asked,
-        questions={q.id: q for one in evals.chosen(asked) for q in one.questions},
+        questions={q.id: q for one in evals.questions_of(data) for q in one.questions},
         answers=tuple(answer for answer in latest.values() if answer.asked.arm == "single"),
         model=next((s.evaluation.model for s in stages if s.evaluation), None),
     )

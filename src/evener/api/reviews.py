@@ -82,7 +82,7 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
     """
     runs = [run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name)) for name in named]
     run_folder.require_different(run.path for run in runs)
-    questions = {q.id: q for run in runs for one in evals.chosen(evals.asked_of(run)) for q in one.questions}
+    questions = {q.id: q for run in runs for one in evals.questions_of(run) for q in one.questions}
     answers = [_latest(run.path) for run in runs]
     scores = _scores(runs[0], answers[0])
     judgements = run_folder.read_judgements(runs[0].path)

@@ -5,6 +5,7 @@ runs/<utc>-<what>-<id>/
     events.jsonl    numbered facts, synced one by one: they survive a power cut
     requests.jsonl  one request per line
     telemetry.jsonl one sample of a host per line
+    suites.json     what was asked, word for word: files change, and are lost
     answers.jsonl   one reply to a question per line, synced one by one
     judgements.jsonl one reply of a judge per line, synced one by one
     reviews.jsonl   one label of a person per line, synced one by one
@@ -32,6 +33,7 @@ from evener.errors import ConfigurationError, HostBusy, HostError, NameUnknown, 
 from evener.records.answers import Answer, Judgement, Review
 from evener.records.events import Fact
 from evener.records.load import Request
+from evener.records.questions import Suite
 from evener.records.run import SCHEMA, Run, Summary
 from evener.records.telemetry import Sample
 
@@ -118,6 +120,10 @@ class RunFolder:
         """Append samples and hand them to the operating system."""
         _append(self.path / "telemetry.jsonl", samples, sync=False)
 
+    def suites(self, suites: tuple[Suite, ...]) -> None:
+        """Keep the questions, whole or not at all."""
+        _write_whole(self.path / "suites.json", suites)
+
     def answer(self, answer: Answer) -> None:
         """Append an answer; when this returns, it is on the disk and need not be asked for again."""
         _append(self.path / "answers.jsonl", [answer], sync=True)
@@ -184,6 +190,12 @@ def read_telemetry(path: Path) -> tuple[Sample, ...]:
     Raises RunUnreadable as `open_run` does.
     """
     return tuple(_read_lines(Sample, path / "telemetry.jsonl"))
+
+
+def read_suites(path: Path) -> tuple[Suite, ...] | None:
+    """The questions of a run, None where none were kept. Raises RunUnreadable."""
+    place = path / "suites.json"
+    return _read_whole(tuple[Suite, ...], place) if place.exists() else None
 
 
 def read_answers(path: Path) -> tuple[Answer, ...]:
