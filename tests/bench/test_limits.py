@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evener.bench.limits import comfort, comfortable, meets, requests_needed, share
-from evener.records.load import Comfort, Counts, Level, Limits, Share, Spread
+from evener.records.load import Comfort, Counts, Level, Limits, RequestShare, Spread
 
 LIMITS = Limits(ttft_ms=2000.0, tpot_ms=66.0)
 NONE = Spread(n=0, mean=None, p50=None, p90=None, interval=None, unit="ms")
@@ -53,9 +53,9 @@ def test_a_share_is_comfortable_only_when_its_interval_says_so(met: int, of: int
 
 def test_how_many_requests_would_decide() -> None:
     # With 154 answers and a share of 0.9, P(146 or more are good) first falls below 0.025: 146 = floor(0.95 x 154).
-    assert requests_needed(Share(met=6, of=6, interval=None), 0.9) == 36
-    assert requests_needed(Share(met=19, of=20, interval=None), 0.9) == 154
-    assert requests_needed(Share(met=9, of=10, interval=None), 0.9) is None
+    assert requests_needed(RequestShare(met=6, of=6, interval=None), 0.9) == 36
+    assert requests_needed(RequestShare(met=19, of=20, interval=None), 0.9) == 154
+    assert requests_needed(RequestShare(met=9, of=10, interval=None), 0.9) is None
 
 
 def test_it_is_comfortable_for_the_largest_count_below_which_all_hold() -> None:

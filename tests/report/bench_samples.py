@@ -21,7 +21,7 @@ from evener.records.load import (
     Mixed,
     Queue,
     Request,
-    Share,
+    RequestShare,
     UsersResult,
 )
 from evener.records.pair import Difference, PairResult, Side
@@ -64,7 +64,7 @@ def crowded(users: int, each: float, total: float, ttft: float, p90: float, met:
         prefill_tokens_per_s=None,
         duration_s=20.0,
         degradation=None if users == 1 else each / 60.0,
-        within_limits=Share(met=met, of=n, interval=(0.6, 0.9)),
+        within_limits=RequestShare(met=met, of=n, interval=(0.6, 0.9)),
         adjusted_ttft_ms=Adjusted(n=n, failed=lost, p50=ttft, p90="never" if lost else p90, p95=None, unit="ms"),
         queue=Queue(source="metrics", polls=20, deferred_mean=0.0, deferred_most=max(0, users - 8), busy_slots=1.0),
     )

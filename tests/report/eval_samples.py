@@ -9,7 +9,7 @@ from evener.records.answers import JudgeIdentity
 from evener.records.conditions import Conditions
 from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.events import Fact
-from evener.records.judging import MqmResult, PairJudged, Passport, Share
+from evener.records.judging import Hits, MqmResult, PairJudged, Passport
 from evener.records.run import Run, Stage, Summary
 from evener.records.verdicts import (
     DifferingCondition,
@@ -114,14 +114,14 @@ JUDGED = Judged(
     rubric=(),
     pairs=(PairJudged(first="ours", second="theirs", first_wins=9, second_wins=4, ties=5, order_changed=2, p=0.27),),
     passport=Passport(
-        known=Share(hits=9, n=12, interval=(0.47, 0.91)),
+        known=Hits(hits=9, n=12, interval=(0.47, 0.91)),
         known_right=None,
         known_wrong=None,
         retest=None,
         order=None,
         identical=None,
         length=None,
-        people=Share(hits=8, n=10, interval=(0.49, 0.94)),
+        people=Hits(hits=8, n=10, interval=(0.49, 0.94)),
         kappa=0.5,
         ac1=0.62,
     ),

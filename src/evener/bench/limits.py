@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from evener.records.load import Comfort, Comfortable, Level, Limits, Share
+from evener.records.load import Comfort, Comfortable, Level, Limits, RequestShare
 from evener.stats.intervals import share_interval, tries_needed
 
 MOST_NEEDED = 100_000  # more requests than that would decide nothing in a lifetime
@@ -24,11 +24,11 @@ def meets(limits: Limits, *, ttft_ms: float | None, tpot_ms: float | None) -> bo
     )
 
 
-def share(met: int, of: int) -> Share:
-    return Share(met=met, of=of, interval=share_interval(met, of))
+def share(met: int, of: int) -> RequestShare:
+    return RequestShare(met=met, of=of, interval=share_interval(met, of))
 
 
-def comfort(seen: Share, target: float) -> Comfort:
+def comfort(seen: RequestShare, target: float) -> Comfort:
     """Whether the share is above the target, as far as its interval tells."""
     if seen.interval is None:
         return "unresolved"
@@ -36,7 +36,7 @@ def comfort(seen: Share, target: float) -> Comfort:
     return "yes" if low >= target else "no" if high < target else "unresolved"
 
 
-def requests_needed(seen: Share, target: float) -> int | None:
+def requests_needed(seen: RequestShare, target: float) -> int | None:
     """How many requests would decide it if the share stayed as it is; None when none would, or too many."""
     return tries_needed(seen.met, seen.of, target, most=MOST_NEEDED)
 
@@ -101,7 +101,7 @@ def in_words(limits: Limits) -> str:
     return " and ".join(part for part in (first, then) if part) or "any time"
 
 
-def _seen(seen: Share) -> str:
+def _seen(seen: RequestShare) -> str:
     interval = f" ({seen.interval[0]:.0%}-{seen.interval[1]:.0%})" if seen.interval else ""
     return f"{seen.met} of {seen.of}{interval}"
 

@@ -46,7 +46,9 @@ ExtraBody = Annotated[
 ]
 Save = Annotated[
     bool,
-    typer.Option("--save/--no-save", "--save-result", rich_help_panel=KEPT, help="Write a run folder."),
+    typer.Option(
+        "--save/--no-save", "--save-result", rich_help_panel=KEPT, help="Write a run folder; --save-result is the same."
+    ),
 ]
 BenchJson = Annotated[
     bool, typer.Option("--json", rich_help_panel=KEPT, help="One JSON document on standard output, with stable keys.")

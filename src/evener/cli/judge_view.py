@@ -12,7 +12,7 @@ from rich.table import Table
 from evener.cli.console import err, out, show_json
 from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
-from evener.records.judging import JudgeResult, Share
+from evener.records.judging import Hits, JudgeResult
 
 if TYPE_CHECKING:
     from evener.api.judges import Leaving
@@ -132,7 +132,7 @@ def _pairs(found: JudgeResult) -> Table | None:
     return shown
 
 
-def _share(one: Share) -> str:
+def _share(one: Hits) -> str:
     interval = "" if one.interval is None else f" ({one.interval[0]:.0%}-{one.interval[1]:.0%})"
     return f"{one.hits}/{one.n}{interval}"
 

@@ -8,7 +8,7 @@ from evener.records.answers import JudgeIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Hits:
     """`hits` of `n`, with the 95 % interval that n allows."""
 
     hits: int
@@ -20,14 +20,14 @@ class Share:
 class Passport:
     """How a judge did on questions whose answer is known, and on tricks. None where a probe was not asked."""
 
-    known: Share | None  # right answers called right and wrong ones called wrong
-    known_right: Share | None  # of the right ones, called right
-    known_wrong: Share | None  # of the wrong ones, called wrong
-    retest: Share | None  # the same question again: the same verdict
-    order: Share | None  # a pair in both orders: the same winner
-    identical: Share | None  # an answer against itself: a tie
-    length: Share | None  # an answer against itself, padded: not the padded one
-    people: Share | None  # verdicts that people agree with
+    known: Hits | None  # right answers called right and wrong ones called wrong
+    known_right: Hits | None  # of the right ones, called right
+    known_wrong: Hits | None  # of the wrong ones, called wrong
+    retest: Hits | None  # the same question again: the same verdict
+    order: Hits | None  # a pair in both orders: the same winner
+    identical: Hits | None  # an answer against itself: a tie
+    length: Hits | None  # an answer against itself, padded: not the padded one
+    people: Hits | None  # verdicts that people agree with
     kappa: float | None = None  # with people
     ac1: float | None = None  # with people
 
@@ -51,7 +51,7 @@ class RubricResult:
     """Answers that met their rubric."""
 
     candidate: str
-    passed: Share
+    passed: Hits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class RequestShare:
     """A share of requests. `interval` covers it with 95 % (docs/decisions/0016)."""
 
     met: int  # requests that it is about
@@ -259,7 +259,7 @@ class Level:
     connect_ms: Spread | None = None  # of requests that opened a connection; part of no other figure
     adjusted_ttft_ms: Adjusted | None = None  # failed requests count as waiting for ever
     adjusted_tpot_ms: Adjusted | None = None  # the same
-    within_limits: Share | None = None  # measured requests that met the limits
+    within_limits: RequestShare | None = None  # measured requests that met the limits
     comfort: Comfort | None = None  # whether the share within limits is above the target; None without limits
     fairness: Fairness | None = None  # None in an open loop
     in_flight: InFlight | None = None  # parallel sequences

@@ -145,8 +145,8 @@ class Candidate:
     """One possible plan. `short_bytes` is what is missing on the shortest device, 0 when it fits.
 
     `bench` is the same placement for llama-bench. `marginal`: it fits only if less than 5 % of a card stays free, which
-    is finer than estimates are. `host_dry_run` is what the engine's dry run says of a head's RAM beside its cards: without
-    logits, and without the tensor that is on its way to a card.
+    is finer than estimates are. `host_dry_run` is what the engine's dry run says of a head's RAM beside its cards:
+    without logits, and without the tensor that is on its way to a card.
     """
 
     name: str

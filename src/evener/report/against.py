@@ -14,7 +14,7 @@ from evener.records.load import Spread
 from evener.records.run import Run
 from evener.records.speed_rows import Repeated
 from evener.report import rows
-from evener.report.against_parts import Against, Differing, Figure, FigureOutcome, Measured, RunSide
+from evener.report.against_parts import Against, Differing, Figure, FigureOutcome, RunSide, SideFigure
 from evener.report.parts import Caution, Layout, Story
 from evener.report.words import count, kilo, listed
 
@@ -173,31 +173,31 @@ def _lengths(a: Layout, b: Layout) -> Iterator[Figure]:
         yield _figure("needles found", about, "share", _share(one.needles), _share(other.needles), more_is_better=True)
 
 
-def _plain(value: float | None) -> Measured:
-    return Measured(value=value, interval=None, n=None, basis="single")
+def _plain(value: float | None) -> SideFigure:
+    return SideFigure(value=value, interval=None, n=None, basis="single")
 
 
-def _median(spread: Spread) -> Measured:
-    return Measured(value=spread.p50, interval=spread.interval, n=spread.n, basis="95 %")
+def _median(spread: Spread) -> SideFigure:
+    return SideFigure(value=spread.p50, interval=spread.interval, n=spread.n, basis="95 %")
 
 
-def _repeated(figure: Repeated) -> Measured:
+def _repeated(figure: Repeated) -> SideFigure:
     ends = (min(figure.values), max(figure.values)) if figure.values else None
-    return Measured(value=figure.mean, interval=ends, n=figure.n, basis="range")
+    return SideFigure(value=figure.mean, interval=ends, n=figure.n, basis="range")
 
 
-def _share(scored: Scored) -> Measured:
+def _share(scored: Scored) -> SideFigure:
     value = scored.right / scored.n if scored.n else None
-    return Measured(value=value, interval=scored.interval, n=scored.n, basis="95 %")
+    return SideFigure(value=value, interval=scored.interval, n=scored.n, basis="95 %")
 
 
-def _figure(name: str, about: str, unit: str, a: Measured, b: Measured, *, more_is_better: bool) -> Figure:
+def _figure(name: str, about: str, unit: str, a: SideFigure, b: SideFigure, *, more_is_better: bool) -> Figure:
     change = b.value / a.value - 1 if a.value and b.value is not None else None
     outcome = _outcome(a, b, more_is_better)
     return Figure(name=name, about=about, unit=unit, a=a, b=b, change=change, outcome=outcome)
 
 
-def _outcome(a: Measured, b: Measured, more_is_better: bool) -> FigureOutcome:
+def _outcome(a: SideFigure, b: SideFigure, more_is_better: bool) -> FigureOutcome:
     if a.value is None or b.value is None or a.interval is None or b.interval is None:
         return "unknown"
     if a.basis == "range" and not _enough(a.n, b.n):

@@ -34,7 +34,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class SideFigure:
     """A figure of one run. `interval` is what `basis` says: its 95 % interval, or the range of its repetitions."""
 
     value: float | None
@@ -50,8 +50,8 @@ class Figure:
     name: str
     about: str
     unit: str
-    a: Measured  # in run A
-    b: Measured  # in run B
+    a: SideFigure  # in run A
+    b: SideFigure  # in run B
     change: float | None
     outcome: FigureOutcome
 

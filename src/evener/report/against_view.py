@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evener.report import cells
-from evener.report.against_parts import Against, Figure, Measured, RunSide
+from evener.report.against_parts import Against, Figure, RunSide, SideFigure
 from evener.report.plain_tables import csv_text, escaped, markdown_table
 from evener.report.words import UNKNOWN, number, percent, signed_percent
 
@@ -53,7 +53,7 @@ def _figures(found: Against, dropped: Collection[str]) -> Table:
     return table
 
 
-def _measured(value: Measured, unit: str) -> RenderableType:
+def _measured(value: SideFigure, unit: str) -> RenderableType:
     if value.value is None:
         return UNKNOWN
     ends = f"{written(value.interval[0], unit)}-{written(value.interval[1], unit)}" if value.interval else ""
@@ -113,7 +113,7 @@ def _markdown_row(figure: Figure) -> tuple[str, ...]:
     return (name, escaped(figure.about), *sides, change, figure.outcome)
 
 
-def _one_line(value: Measured, unit: str) -> str:
+def _one_line(value: SideFigure, unit: str) -> str:
     if value.interval is None:
         return written(value.value, unit)
     low, high = (written(end, unit) for end in value.interval)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evener.records.evaluation import EvalResult, SuiteResult
-from evener.records.judging import MqmResult, Passport, Share
+from evener.records.judging import Hits, MqmResult, Passport
 from evener.records.verdicts import Standing
 from evener.report.evals_parts import Judged, Labels
 from evener.report.words import UNKNOWN, count, percent
@@ -139,7 +139,7 @@ def how(result: EvalResult) -> str:
     )
 
 
-def share(one: Share) -> str:
+def share(one: Hits) -> str:
     ends = "" if one.interval is None else f" ({one.interval[0]:.0%}-{one.interval[1]:.0%})"
     return f"{one.hits}/{one.n}{ends}"
 

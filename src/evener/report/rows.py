@@ -167,6 +167,7 @@ _NAMES = {
     "temperatures_c": "temperatures (°C)",
     "slowed_by": "held back by",
     "evener": "evener version",
+    "beside": "beside the model",
     "thinking_asked": "thinking mode asked",
     "thinking_observed": "thinking mode observed",
 }

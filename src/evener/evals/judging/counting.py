@@ -9,7 +9,7 @@ from evener.evals.judging.talking import SEVERITY_DETAIL
 from evener.evals.judging.tasks import source_of
 from evener.evals.scoring.translation import mqm, penalty, units
 from evener.records.answers import Asked, Judgement
-from evener.records.judging import MqmResult, PairJudged, Passport, RubricResult, Share
+from evener.records.judging import Hits, MqmResult, PairJudged, Passport, RubricResult
 from evener.records.questions import Question
 from evener.stats.agreement import ac1, kappa
 from evener.stats.clusters import estimate
@@ -17,10 +17,10 @@ from evener.stats.comparisons import difference
 from evener.stats.intervals import wilson
 
 
-def share(hits: Iterable[bool]) -> Share | None:
+def share(hits: Iterable[bool]) -> Hits | None:
     """None for none."""
     known = list(hits)
-    return Share(hits=sum(known), n=len(known), interval=wilson(sum(known), len(known))) if known else None
+    return Hits(hits=sum(known), n=len(known), interval=wilson(sum(known), len(known))) if known else None
 
 
 def mqm_results(questions: Mapping[str, Question], judgements: Sequence[Judgement]) -> tuple[MqmResult, ...]:
@@ -75,11 +75,11 @@ def rubric_results(judgements: Sequence[Judgement]) -> tuple[RubricResult, ...]:
     return tuple(RubricResult(candidate=name, passed=_by_question(known)) for name, known in passed.items())
 
 
-def _by_question(known: Sequence[tuple[str, bool]]) -> Share:
+def _by_question(known: Sequence[tuple[str, bool]]) -> Hits:
     """A share of answers, its interval clustered by question: epochs of one are not independent."""
     hits = [float(hit) for _, hit in known]
     found = estimate(hits, [name for name, _ in known], share=True)
-    return Share(hits=round(sum(hits)), n=len(hits), interval=found.interval if found else None)
+    return Hits(hits=round(sum(hits)), n=len(hits), interval=found.interval if found else None)
 
 
 def majority(verdicts: Sequence[str]) -> str | None:
@@ -149,18 +149,18 @@ def passport(judgements: Sequence[Judgement], *, people: Sequence[tuple[str, str
     )
 
 
-def _retest(judgements: Sequence[Judgement], again: Sequence[Judgement]) -> Share | None:
+def _retest(judgements: Sequence[Judgement], again: Sequence[Judgement]) -> Hits | None:
     """Two replies that could not be read agree in nothing."""
     first = {_key(one): one.verdict for one in judgements if one.probe is None and one.outcome != "judge_error"}
     both = [(first[_key(one)], one.verdict) for one in again if _key(one) in first]
     return share(a == b for a, b in both if (a, b) != (None, None))
 
 
-def _order(judgements: Sequence[Judgement]) -> Share | None:
+def _order(judgements: Sequence[Judgement]) -> Hits | None:
     pairs = pair_results(judgements)
     n = sum(p.first_wins + p.second_wins + p.ties for p in pairs)
     kept = n - sum(p.order_changed for p in pairs)
-    return Share(hits=kept, n=n, interval=wilson(kept, n)) if n else None
+    return Hits(hits=kept, n=n, interval=wilson(kept, n)) if n else None
 
 
 def _key(one: Judgement) -> tuple[Asked, Asked | None, bool, object]:
