@@ -89,6 +89,7 @@ async def test_judgements_survive_questions_that_have_changed_and_it_is_said(fol
     RunFolder(folder).judgement(judged(read_answers(folder)[0], "PASS"))
     suite = next(folder.parents[1].glob("mine.jsonl"))
     suite.write_text(suite.read_text().replace("3?", "4?"))
+    (folder / "suites.json").unlink()
     found = read(open_run(folder))
     assert found.judged[0].rubric[0].passed.hits == 1
     assert "penalties of translations cannot be worked out" in found.notes[0]
