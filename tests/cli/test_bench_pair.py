@@ -27,14 +27,16 @@ async def test_a_slower_server_is_found_and_both_raw_runs_are_kept(runs: Path) -
     assert told["sentence"].startswith(f"{b.url} (B) is ")
     first = told["differences"][0]
     assert (first["metric"], first["users"], len(first["pairs"])) == ("per_user_tokens_per_s", 1, 6)
-    assert -0.95 < first["interval"][0] <= first["change"] <= first["interval"][1] < -0.8  # 2 ms against 20 ms a token
+    assert -0.97 < first["interval"][0] <= first["change"] <= first["interval"][1] < -0.8  # 2 ms against 20 ms a token
     data = open_run(Path(told["run"]))
     assert data.summary is not None
     assert data.summary.pair is not None
     assert data.summary.pair.sentence == told["sentence"]
     assert {request.layout for request in data.requests} == {"A", "B"}
-    visits = len(data.facts)  # twelve, and two for each pair that a busy machine has spoilt
-    assert [fact.kind for fact in data.facts] == ["visited"] * visits
+    kinds = [fact.kind for fact in data.facts]
+    visits = kinds.count("visited")  # twelve, and two for each pair that a busy machine has spoilt
+    assert set(kinds) == {"visited", "paired"}
+    assert visits >= 12
     assert sum(request.layout == "A" and not request.warm_up for request in data.requests) == 6 * visits / 2
 
 
