@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
@@ -71,8 +72,15 @@ def run() -> None:
     try:
         app()
     except EvenerError as error:
+        _nothing_left_to_interrupt()
         show_error(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
+        _nothing_left_to_interrupt()
         err.print("interrupted")
         sys.exit(4)
+
+
+def _nothing_left_to_interrupt() -> None:
+    """All is taken down: one more Ctrl-C, while Python itself ends, must not change how that is told."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
