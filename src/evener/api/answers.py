@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evener import __version__, state
-from evener.api import evals, measure
+from evener.api import eval_runs, evals, measure
 from evener.codec import to_data
 from evener.edges import run_folder
 from evener.edges.writing import writing
@@ -73,18 +73,8 @@ def export(run: str, into: Path, *, base: Path | None = None, force: bool = Fals
     """Write an evaluation as an Inspect log; the number of its samples. Raises ConfigurationError, HostError."""
     data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), run))
     asked = evals.asked_of(data)
-    questions = {q.id: q for one in evals.questions_of(data) for q in one.questions}
-    latest = {answer.asked: answer for answer in run_folder.read_answers(data.path)}
-    answers = [answer for answer in latest.values() if answer.asked.arm == "single"]
-    stages = data.summary.stages if data.summary else ()
-    scores = {
-        name: value
-        for stage in stages
-        if stage.evaluation is not None
-        for result in stage.evaluation.results
-        if result.arm == "single"
-        for name, value in result.scores.items()
-    }
+    questions, answers = eval_runs.questions_of(data), eval_runs.single_answers(data)
+    scores = eval_runs.single_scores(eval_runs.result_of(data))
     if into.exists() and not force:
         raise ConfigurationError(f"{into} exists", hint="--force writes over it")
     log = interchange.inspect_log(

@@ -7,8 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evener.api import evals
-from evener.api.eval_stories import latest_answers
+from evener.api import eval_runs
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals.apart import most_apart
@@ -35,7 +34,7 @@ def read(runs: Mapping[str, RunData]) -> Spoken:
     notes = []
     for name, data in runs.items():
         try:
-            questions |= {q.id: q for one in evals.questions_of(data) for q in one.questions}
+            questions |= eval_runs.questions_of(data)
         except (ConfigurationError, NameUnknown) as error:
             notes.append(f"{name}: its questions cannot be shown: {error.message}")
     return Spoken(questions=questions, answers={n: _by_question(d) for n, d in runs.items()}, notes=tuple(notes))
@@ -43,9 +42,8 @@ def read(runs: Mapping[str, RunData]) -> Spoken:
 
 def _by_question(data: RunData) -> dict[str, dict[int, Answer]]:
     found: dict[str, dict[int, Answer]] = {}
-    for answer in latest_answers(data):
-        if answer.asked.arm == "single":
-            found.setdefault(answer.asked.question, {})[answer.asked.epoch] = answer
+    for answer in eval_runs.single_answers(data):
+        found.setdefault(answer.asked.question, {})[answer.asked.epoch] = answer
     return found
 
 

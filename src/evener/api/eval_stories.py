@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evener.api import evals, judges
+from evener.api import eval_runs, evals, judges
 from evener.edges import run_folder
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import review
 from evener.evals.judging import counting, families
-from evener.records.answers import Answer, Asked, Judgement, Review
+from evener.records.answers import Answer, Judgement, Review
 from evener.records.evaluation import EvalAsked, EvalResult
 from evener.records.questions import Question
 from evener.report.evals_parts import Evaluated, Judged, Labels
@@ -22,10 +22,9 @@ def read(data: RunData) -> Evaluated | None:
     """None for a run of something else. Raises RunUnreadable."""
     if data.run.what != "eval":
         return None
-    stages = data.summary.stages if data.summary else ()
-    result = next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
+    result = eval_runs.result_of(data)
     asked = _asked(data)
-    latest = latest_answers(data)
+    latest = eval_runs.latest_answers(data)
     questions, notes = _questions(data, asked)
     judgements = run_folder.read_judgements(data.path)
     reviews = run_folder.read_reviews(data.path)
@@ -41,11 +40,6 @@ def read(data: RunData) -> Evaluated | None:
     )
 
 
-def latest_answers(data: RunData) -> list[Answer]:
-    """The last reply to each question, of every arm: what was asked again after a break counts once."""
-    return list({answer.asked: answer for answer in run_folder.read_answers(data.path)}.values())
-
-
 def _asked(data: RunData) -> EvalAsked | None:
     try:
         return evals.asked_of(data)
@@ -58,7 +52,7 @@ def _questions(data: RunData, asked: EvalAsked | None) -> tuple[dict[str, Questi
     if asked is None:
         return {}, ["its questions are another tool's: penalties of translations cannot be worked out"]
     try:
-        return {q.id: q for one in evals.questions_of(data) for q in one.questions}, []
+        return eval_runs.questions_of(data), []
     except (ConfigurationError, NameUnknown) as error:
         return {}, [f"{error.message}: penalties of translations cannot be worked out"]
 
@@ -103,7 +97,7 @@ def _labels(
     reviews: Sequence[Review],
     result: EvalResult | None,
 ) -> tuple[Labels, ...]:
-    machine = review.machine_labels(judgements, _scores(answers, result))
+    machine = review.machine_labels(judgements, eval_runs.scores_by_code(answers, result))
     standing = list(review.standing_labels(reviews).values())
     found = []
     for pool in dict.fromkeys(one.pool for one in standing):
@@ -121,14 +115,3 @@ def _labels(
             )
         )
     return tuple(found)
-
-
-def _scores(answers: Sequence[Answer], result: EvalResult | None) -> dict[Asked, float | None]:
-    """What code said of each question, where every epoch of it was scored alike."""
-    means = {
-        name: value
-        for one in (result.results if result else ())
-        if one.arm == "single"
-        for name, value in one.scores.items()
-    }
-    return {a.asked: means.get(a.asked.question) for a in answers if a.asked.arm == "single"}

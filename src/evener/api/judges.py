@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evener import state
-from evener.api import evals, measure
+from evener.api import eval_runs, evals, measure
 from evener.bench.client import BaseUrl, base_url
 from evener.edges import chat, run_folder
 from evener.edges.run_folder import RunData, RunFolder
@@ -127,14 +127,13 @@ async def judge(
 def _open(name: str, base: Path | None) -> _Run:
     data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name))
     asked = evals.asked_of(data)
-    latest = {answer.asked: answer for answer in run_folder.read_answers(data.path)}
-    stages = data.summary.stages if data.summary else ()
+    result = eval_runs.result_of(data)
     return _Run(
         data=data,
         asked=asked,
-        questions={q.id: q for one in evals.questions_of(data) for q in one.questions},
-        answers=tuple(answer for answer in latest.values() if answer.asked.arm == "single"),
-        model=next((s.evaluation.model for s in stages if s.evaluation), None),
+        questions=eval_runs.questions_of(data),
+        answers=tuple(eval_runs.single_answers(data)),
+        model=result.model if result else None,
     )
 
 

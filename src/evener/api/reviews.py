@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evener import state
-from evener.api import evals
+from evener.api import eval_runs
 from evener.edges import run_folder
 from evener.edges.run_folder import RunFolder
 from evener.errors import ConfigurationError
 from evener.evals import review
 from evener.evals.review import Item
-from evener.records.answers import Answer, Asked, Label, Pool, Review
+from evener.records.answers import Asked, Label, Pool, Review
 from evener.stats.agreement import Agreement
 
 
@@ -82,9 +82,9 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
     """
     runs = [run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name)) for name in named]
     run_folder.require_different(run.path for run in runs)
-    questions = {q.id: q for run in runs for one in evals.questions_of(run) for q in one.questions}
-    answers = [_latest(run.path) for run in runs]
-    scores = _scores(runs[0], answers[0])
+    questions = {name: q for run in runs for name, q in eval_runs.questions_of(run).items()}
+    answers = [eval_runs.single_answers(run) for run in runs]
+    scores = eval_runs.scores_by_code(answers[0], eval_runs.result_of(runs[0]))
     judgements = run_folder.read_judgements(runs[0].path)
     machine = review.machine_labels(judgements, scores)
     queue = review.items(
@@ -105,24 +105,6 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
         reviews=list(run_folder.read_reviews(runs[0].path)),
         machine=machine,
     )
-
-
-def _latest(path: Path) -> list[Answer]:
-    return [a for a in {a.asked: a for a in run_folder.read_answers(path)}.values() if a.asked.arm == "single"]
-
-
-def _scores(run: run_folder.RunData, answers: Sequence[Answer]) -> dict[Asked, float | None]:
-    """What code said of each question, where every epoch of it was scored alike."""
-    stages = run.summary.stages if run.summary else ()
-    means = {
-        name: value
-        for stage in stages
-        if stage.evaluation is not None
-        for result in stage.evaluation.results
-        if result.arm == "single"
-        for name, value in result.scores.items()
-    }
-    return {answer.asked: means.get(answer.asked.question) for answer in answers}
 
 
 def _by_asked(machine: dict[object, Label]) -> dict[Asked, Label]:

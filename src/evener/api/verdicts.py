@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evener.api import disagreements
+from evener.api import disagreements, eval_runs
 from evener.edges.run_folder import RunData, open_run, read_answers, require_different
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import canary
@@ -59,8 +59,7 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
 
 
 def _result(data: RunData) -> EvalResult:
-    stages = data.summary.stages if data.summary else ()
-    found = next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
+    found = eval_runs.result_of(data)
     if found is None:
         name = data.path.name
         raise NameUnknown(f"{name} holds no finished evaluation", hint=f"evener eval --resume {name}")
