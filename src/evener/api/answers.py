@@ -11,7 +11,7 @@ from evener import __version__, state
 from evener.api import eval_runs, evals, measure
 from evener.codec import to_data
 from evener.edges import run_folder
-from evener.edges.writing import writing
+from evener.edges.writing import write_whole
 from evener.errors import ConfigurationError
 from evener.evals import interchange, tally
 from evener.records.conditions import Conditions
@@ -85,8 +85,5 @@ def export(run: str, into: Path, *, base: Path | None = None, force: bool = Fals
         model=asked.candidate,
         created=data.run.started_at,
     )
-    with writing(into):
-        part = into.with_name(f"{into.name}.part")
-        part.write_text(json.dumps(log, ensure_ascii=False, indent=1), encoding="utf-8")
-        part.replace(into)
+    write_whole(into, json.dumps(log, ensure_ascii=False, indent=1))
     return len(answers)

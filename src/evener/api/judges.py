@@ -18,7 +18,7 @@ from evener.api import eval_runs, evals, measure
 from evener.bench.client import BaseUrl, base_url
 from evener.edges import chat, run_folder
 from evener.edges.run_folder import RunData, RunFolder
-from evener.edges.writing import writing
+from evener.edges.writing import write_whole, writing
 from evener.errors import CannotRun, ConfigurationError, Interrupted
 from evener.evals import review, suites
 from evener.evals.judging import counting, families, talking, tasks
@@ -296,11 +296,7 @@ def _remember(judge: Judge, task: Task, reply: ChatReply) -> None:
     place = _place(judge, task)
     with writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_suffix(".part")
-        part.write_text(
-            json.dumps({"seconds": reply.seconds, "body": reply.body.decode(errors="replace")}), encoding="utf-8"
-        )
-        part.replace(place)
+    write_whole(place, json.dumps({"seconds": reply.seconds, "body": reply.body.decode(errors="replace")}))
 
 
 def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: str | None) -> JudgeResult:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evener.edges.writing import writing
+from evener.edges.writing import write_whole
 from evener.errors import ConfigurationError
 from evener.evals import own, planning, suites
 from evener.evals.own import Proposals
@@ -76,10 +76,7 @@ def make(name: str, into: Path, *, clusters: bool, twins: bool, force: bool = Fa
     suites.read(text.encode(), source=str(into))  # what is written can be read
     if into.exists() and not force:
         raise ConfigurationError(f"{into} exists", hint="--force writes over it")
-    with writing(into):
-        part = into.with_name(f"{into.name}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(into)
+    write_whole(into, text)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Where a failure to write becomes one line."""
+"""Where a failure to write becomes one line, and no half-written file stays."""
 
 from __future__ import annotations
 
@@ -19,3 +19,15 @@ def writing(path: Path) -> Iterator[None]:
             f"cannot write {path}: {error.strerror or error}",
             hint="$EVENER_STATE, $EVENER_RUNS and $EVENER_CACHE name other places",
         ) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """The file has the whole text, or is as it was. Its folder is there. Raises HostError."""
+    part = path.with_name(f"{path.name}.part")
+    with writing(path):
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
