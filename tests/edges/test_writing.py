@@ -12,7 +12,7 @@ def test_a_file_has_its_whole_text(tmp_path):
 
 def test_what_cannot_be_put_in_its_place_leaves_nothing_half_written(tmp_path):
     (tmp_path / "a").mkdir()
-    with pytest.raises(HostError, match="cannot write .*/a: "):
+    with pytest.raises(HostError, match=r"cannot write .*/a: "):
         write_whole(tmp_path / "a", "text")
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
