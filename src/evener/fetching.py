@@ -51,7 +51,8 @@ async def fetch_with_pip(
     """
     requirements = into / "requirements.txt"
     requirements.write_text(requirement)
-    argv = pip.download_argv(sys.executable, requirements=str(requirements), into=str(into), binary=binary)
+    project = requirement.partition("==")[0]
+    argv = pip.download_argv(sys.executable, project, requirements=str(requirements), into=str(into), binary=binary)
     report(Progress(what=what, detail=name))
     child = await shell.start(argv, env=pip.environment(environ))
     said: list[str] = []

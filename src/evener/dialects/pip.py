@@ -22,11 +22,15 @@ def requirement(project: str, version: str, sha256: str) -> str:
     return f"{project}=={version} --hash=sha256:{sha256}\n"
 
 
-def download_argv(python: str, *, requirements: str, into: str, binary: bool) -> tuple[str, ...]:
-    """`binary` asks for a wheel, else for the source distribution; neither is built or installed."""
+def download_argv(python: str, project: str, *, requirements: str, into: str, binary: bool) -> tuple[str, ...]:
+    """`binary` asks for a wheel, else for the source distribution of `project`; neither is installed.
+
+    Of a source distribution pip asks its build backend for the metadata. The rule names the project alone: for
+    `:all:` pip would first compile that backend's own tools, cmake for one, from their sources.
+    """
     return (
         python, "-m", "pip", "download", "--no-deps", "--require-hashes",
-        "--only-binary" if binary else "--no-binary", ":all:",
+        "--only-binary" if binary else "--no-binary", project,
         "--requirement", requirements, "--dest", into,
         "--progress-bar", "raw", "--no-input", "--disable-pip-version-check",
     )  # fmt: skip
