@@ -1,24 +1,19 @@
-"""Two runs side by side: what differs between them, and which figures can be told apart. Pure; draws nothing.
-
-Medians are told apart when their 95 % intervals do not overlap, repetitions when all of one run lie beyond all of the
-other's and chance would do so less than once in twenty (rank sums, exactly: 2 / C(n + m, n) < 0.05).
-"""
+"""Two runs side by side: what differs between them, and which figures can be told apart. Pure; draws nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import comb
 
-from evener.records.context_limits import Scored
-from evener.records.load import Spread
 from evener.records.run import Run
-from evener.records.speed_rows import Repeated
 from evener.report import rows
 from evener.report.against_parts import Against, Differing, Figure, FigureOutcome, RunSide, SideFigure
+from evener.report.figures import Apart, Measured, change, measured, told_apart
 from evener.report.parts import Caution, Layout, Story
-from evener.report.words import count, kilo, listed
+from evener.report.words import count, listed
 
-_RARE = 0.05
+_WORDS: dict[Apart, FigureOutcome] = {
+    "better": "B is better", "worse": "B is worse", "cannot be separated": "cannot be separated", "unknown": "unknown",
+}  # fmt: skip
 
 
 def against(a: Story, b: Story, run_a: Run, run_b: Run) -> Against:
@@ -118,98 +113,25 @@ def conditions(a: Run, b: Run) -> tuple[tuple[Differing, ...], tuple[str, ...]]:
 
 
 def _figures(a: Layout, b: Layout) -> Iterator[Figure]:
+    """What both measured."""
     valid = not (a.invalid or b.invalid)
-    for figure in (*_levels(a, b), *_comfort(a, b), *_rows(a, b), *_lengths(a, b)):
-        yield figure if valid else _without_outcome(figure)
+    others = {found.key: found for found in measured(b)}
+    for one in measured(a):
+        if (other := others.get(one.key)) is not None:
+            figure = _figure(one, other.figure)
+            yield figure if valid else _without_outcome(figure)
 
 
-def _levels(a: Layout, b: Layout) -> Iterator[Figure]:
-    others = {level.users: level for level in b.levels}
-    for one in a.levels:
-        if (other := others.get(one.users)) is None:
-            continue
-        about = count(one.users, "user")
-        totals = (_plain(one.total_tokens_per_s), _plain(other.total_tokens_per_s))
-        yield _figure("total", about, "tok/s", *totals, more_is_better=True)
-        each = (_median(one.per_user_tokens_per_s), _median(other.per_user_tokens_per_s))
-        yield _figure("each", about, "tok/s", *each, more_is_better=True)
-        waits = (_median(one.ttft_ms), _median(other.ttft_ms))
-        yield _figure("first token", about, "ms", *waits, more_is_better=False)
-
-
-def _comfort(a: Layout, b: Layout) -> Iterator[Figure]:
-    """For how many each is comfortable, where the limits are the same."""
-    one, other = (x.crowd.comfortable if x.crowd else None for x in (a, b))
-    if one and other and (one.limits, one.target_share) == (other.limits, other.target_share):
-        ends = (_plain(one.holds_for), _plain(other.holds_for))
-        yield _figure("comfortable for", one.unit, one.unit, *ends, more_is_better=True)
-
-
-def _rows(a: Layout, b: Layout) -> Iterator[Figure]:
-    others = {row.test: row for row in b.speed.rows} if b.speed else {}
-    for one in a.speed.rows if a.speed else ():
-        if (other := others.get(one.test)) is not None:
-            views = (_repeated(one.client), _repeated(other.client))
-            yield _figure("speed", one.test, "tok/s", *views, more_is_better=True)
-
-
-def _lengths(a: Layout, b: Layout) -> Iterator[Figure]:
-    if a.context is None or b.context is None:
-        return
-    ceilings = {c.name: c for c in b.context.ceilings}
-    for own in a.context.ceilings:
-        if own.name in ceilings:
-            ends = (_plain(own.tokens), _plain(ceilings[own.name].tokens))
-            yield _figure("ceiling", own.name, "tokens", *ends, more_is_better=True)
-    others = {x.tokens: x for x in b.context.lengths}
-    for one in a.context.lengths:
-        if (other := others.get(one.tokens)) is None:
-            continue
-        about = f"{kilo(one.tokens)} tokens"
-        prompt = (_repeated(one.prefill_tokens_per_s), _repeated(other.prefill_tokens_per_s))
-        yield _figure("prompt", about, "tok/s", *prompt, more_is_better=True)
-        answer = (_repeated(one.decode_tokens_per_s), _repeated(other.decode_tokens_per_s))
-        yield _figure("answer", about, "tok/s", *answer, more_is_better=True)
-        yield _figure("needles found", about, "share", _share(one.needles), _share(other.needles), more_is_better=True)
-
-
-def _plain(value: float | None) -> SideFigure:
-    return SideFigure(value=value, interval=None, n=None, basis="single")
-
-
-def _median(spread: Spread) -> SideFigure:
-    return SideFigure(value=spread.p50, interval=spread.interval, n=spread.n, basis="95 %")
-
-
-def _repeated(figure: Repeated) -> SideFigure:
-    ends = (min(figure.values), max(figure.values)) if figure.values else None
-    return SideFigure(value=figure.mean, interval=ends, n=figure.n, basis="range")
-
-
-def _share(scored: Scored) -> SideFigure:
-    value = scored.right / scored.n if scored.n else None
-    return SideFigure(value=value, interval=scored.interval, n=scored.n, basis="95 %")
-
-
-def _figure(name: str, about: str, unit: str, a: SideFigure, b: SideFigure, *, more_is_better: bool) -> Figure:
-    change = b.value / a.value - 1 if a.value and b.value is not None else None
-    outcome = _outcome(a, b, more_is_better)
-    return Figure(name=name, about=about, unit=unit, a=a, b=b, change=change, outcome=outcome)
-
-
-def _outcome(a: SideFigure, b: SideFigure, more_is_better: bool) -> FigureOutcome:
-    if a.value is None or b.value is None or a.interval is None or b.interval is None:
-        return "unknown"
-    if a.basis == "range" and not _enough(a.n, b.n):
-        return "unknown"
-    if a.interval[0] <= b.interval[1] and b.interval[0] <= a.interval[1]:
-        return "cannot be separated"
-    return "B is better" if (b.value > a.value) == more_is_better else "B is worse"
-
-
-def _enough(n: int | None, m: int | None) -> bool:
-    """Whether two ranges without overlap are rarer than one in twenty when nothing differs: from 4 and 4 on."""
-    return bool(n and m) and 2 / comb((n or 0) + (m or 0), n or 0) < _RARE
+def _figure(one: Measured, other: SideFigure) -> Figure:
+    return Figure(
+        name=one.name,
+        about=one.about,
+        unit=one.unit,
+        a=one.figure,
+        b=other,
+        change=change(one.figure, other),
+        outcome=_WORDS[told_apart(one.figure, other, more_is_better=one.more_is_better)],
+    )
 
 
 def _without_outcome(figure: Figure) -> Figure:
