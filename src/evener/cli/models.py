@@ -61,6 +61,29 @@ def push(
     out.print(f"{escape(done.host)}: {escape(done.paths[0])}, {gib(done.bytes)}, {how}", soft_wrap=True)
 
 
+@app.command()
+def quantise(
+    model: Annotated[str, typer.Argument(help="A path, `demo`, or the name of a model that is here.")],
+    kind: Annotated[str, typer.Argument(metavar="TYPE", help="Q8_0, Q4_K_M, ..., as llama-quantize calls it.")],
+    as_json: Json = False,
+) -> None:
+    """Make another quantisation of a model, beside the fetched ones. Interrupted, nothing of it stays."""
+    from evener.api import quantising
+
+    with progress_bar(quiet=as_json) as report:
+        made = run_async(quantising.quantise(model, kind, report=report))
+    if as_json:
+        show_json(made)
+        return
+    if made.again:
+        err.print(
+            f"[yellow]note:[/] {escape(made.source)} was quantised already, and what it had lost stays lost; "
+            "of a file in F16 it would be better",
+            soft_wrap=True,
+        )
+    out.print(f"{escape(made.path)}, {gib(made.bytes)}{', already there' * made.was_there}", soft_wrap=True)
+
+
 @app.command("list")
 def list_models(
     host: Annotated[str | None, typer.Option(help="What this host of the rig has.")] = None,
