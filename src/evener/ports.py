@@ -122,6 +122,11 @@ class Chat(Protocol):
         """Whether it answers at all, without being asked to generate."""
         ...
 
+    async def prompt_tokens(self, body: Mapping[str, Any], *, within_s: float) -> int | None:
+        """How many tokens the prompt of `body` has in the server's own template and tokenizer. None where it has none
+        to ask, or does not say."""
+        ...
+
 
 BoxEnding = Literal["exited", "time", "memory", "output"]
 

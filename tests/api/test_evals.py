@@ -96,13 +96,56 @@ async def test_what_was_answered_is_not_asked_again(suite, tmp_path):
 
 
 async def test_a_question_that_nobody_answered_is_asked_again_after_a_break(suite, tmp_path):
-    async with scripted(Scripted(lambda body: 400 if "3" in right(body) else right(body))) as server:
+    async with scripted(Scripted(lambda body: 500 if "3" in right(body) else right(body))) as server:
         cut = await evaluate(server, asked(suite), tmp_path)
         assert cut.result.results[0].standing.outcomes == {"ok": 7, "http_error": 1}
         server.say = right
         done = await evals.resume(cut.path.name, report=quiet, base=tmp_path / "runs")
     assert done.result.results[0].standing.outcomes == {"ok": 8}
     assert len(server.asked) == 9
+
+
+async def test_a_question_that_the_server_refuses_is_asked_once_and_for_all(suite, tmp_path):
+    async with scripted(Scripted(lambda body: 400 if "3" in right(body) else right(body))) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+        again = await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+    assert len(server.asked) == 8
+    assert again.result == found.result
+    assert (again.result.partial, again.result.results[0].standing.outcomes) == (None, {"ok": 7, "http_error": 1})
+
+
+async def test_a_run_whose_last_questions_are_all_refused_comes_to_its_end(suite, tmp_path):
+    def dies(body):
+        server.down = len(server.asked) == 3
+        return None if server.down else right(body)
+
+    async with scripted(Scripted(dies)) as server:
+        cut = await evaluate(server, asked(suite, parallel=1, back_within_s=0.3), tmp_path)
+        assert cut.result.partial is not None
+        server.down, server.say = False, lambda body: 400
+        done = await evals.resume(cut.path.name, report=quiet, base=tmp_path / "runs")
+    assert (done.result.partial, done.result.results[0].standing.outcomes) == (None, {"ok": 2, "http_error": 6})
+
+
+async def test_a_prompt_that_the_server_cut_is_no_evidence_and_is_said(suite, tmp_path):
+    lines = [json.dumps(q | {"context": "word " * 40} if q["id"] == "q2" else q) for q in QUESTIONS]
+    suite.write_text("\n".join(lines))
+    async with scripted(Scripted(right, reads=30)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+    (result,) = found.result.results
+    assert result.standing.outcomes == {"ok": 7, "prompt_cut": 1}
+    assert (result.scores["q2"], result.standing.reasons) == (None, {"prompt_cut": 1})
+    assert found.result.notes == (
+        "the server cut 1 of 8 prompts short without a word (the server read 30 of 44 prompt tokens); their answers "
+        "are not scored: give it a longer context",
+    )
+
+
+async def test_where_nobody_counts_it_is_said_that_a_cut_would_not_be_seen(suite, tmp_path):
+    async with scripted(Scripted(right, counts=False, reads=2)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+    assert found.result.results[0].standing.outcomes == {"ok": 8}
+    assert "whether prompts were cut short without a word is not known" in found.result.notes[0]
 
 
 async def test_what_was_asked_is_kept_and_gone_on_with_whatever_becomes_of_the_file(suite, tmp_path):
@@ -199,6 +242,54 @@ async def test_two_sessions_do_not_go_on_with_one_run(suite, tmp_path):
         again = await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
     assert len(server.asked) == 8
     assert again.result.results == found.result.results
+
+
+async def test_a_run_goes_on_with_no_more_at_once_than_the_server_has_slots_now(suite, tmp_path):
+    running = []
+
+    def counts(body):
+        running.append(server.running)
+        return right(body)
+
+    async with scripted(Scripted(right, slots=4, slow_s=0.05)) as server:
+        task = asyncio.ensure_future(evaluate(server, asked(suite), tmp_path))
+        while len(server.asked) < 4:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        cut = await task
+        while server.running:  # what was under way when it was cut short
+            await asyncio.sleep(0.005)
+        server.slots, server.say = 1, counts
+        done = await evals.resume(cut.path.name, report=quiet, base=tmp_path / "runs")
+    assert (cut.result.parallel, done.result.parallel) == (4, 1)
+    assert len(running) >= 4
+    assert set(running) == {1}
+
+
+async def test_a_run_does_not_go_on_with_another_model(suite, tmp_path):
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+        server.model = "another"
+        with pytest.raises(ConfigurationError, match=r"asked scripted, and http://127\.0\.0\.1:\d+ now serves another"):
+            await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+    assert (found.path / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("extra", "hint"),
+    [
+        ({"seed": 4}, "--seed"),
+        ({"temperature": 1}, "--temperature"),
+        ({"cache_prompt": True}, "the cache is always off"),
+        ({"chat_template_kwargs": {"enable_thinking": True}}, "--thinking"),
+    ],
+)
+async def test_what_a_run_records_as_asked_cannot_be_laid_over(suite, tmp_path, extra, hint):
+    async with scripted(Scripted(right)) as server:
+        with pytest.raises(ConfigurationError, match="an extra body cannot set") as found:
+            await evals.evaluate(server.url, asked(suite), extra=extra, report=quiet, base=tmp_path / "runs")
+    assert found.value.hint.startswith(hint)
+    assert server.bodies == []
 
 
 async def test_two_suites_with_one_id_are_refused_before_anybody_is_asked(suite, tmp_path):

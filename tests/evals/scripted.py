@@ -1,5 +1,6 @@
 """A chat server on loopback whose answers come from a function: real HTTP, no model."""
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -8,11 +9,20 @@ from aiohttp import web
 
 @dataclass
 class Scripted:
-    """`say` maps a request's body to the text of its answer; a number is an HTTP status instead. None hangs up."""
+    """`say` maps a request's body to the text of its answer; a number is an HTTP status instead. None hangs up.
+
+    A word is a token, and `reads` is how many of a prompt it reads: the rest is dropped without a word. Without
+    `counts` it has no tokenizer to ask.
+    """
 
     say: object
     slots: int = 2
     down: bool = False
+    reads: int = 4096
+    counts: bool = True
+    slow_s: float = 0.0
+    model: str = "scripted"
+    running: int = 0
     port: int = 0
     bodies: list = field(default_factory=list)
 
@@ -33,26 +43,39 @@ async def scripted(server):
         server.bodies.append(body)
         if body.get("stream"):
             return await _probe(request)
-        text = None if server.down else server.say(body)
+        server.running += 1
+        try:
+            await asyncio.sleep(server.slow_s)
+            text = None if server.down else server.say(body)
+        finally:
+            server.running -= 1
         if text is None:
             request.transport.close()
             return web.Response()
         if isinstance(text, int):
             return web.json_response({"error": {"message": "no"}}, status=text)
-        return web.json_response(_document(text))
+        return web.json_response(_document(text, min(len(_rendered(body).split()), server.reads)))
 
     async def models(request):
         if server.down:
             return web.Response(status=503)
-        return web.json_response({"data": [{"id": "scripted"}]})
+        return web.json_response({"data": [{"id": server.model}]})
 
     async def props(request):
         return web.json_response(
             {"total_slots": server.slots, "default_generation_settings": {"n_ctx": 4096}, "model_ftype": "Q8_0"}
         )
 
+    async def template(request):
+        return web.json_response({"prompt": _rendered(await request.json())})
+
+    async def tokenize(request):
+        return web.json_response({"tokens": list(range(len((await request.json())["content"].split())))})
+
     app = web.Application()
     app.add_routes([web.post("/v1/chat/completions", chat), web.get("/v1/models", models), web.get("/props", props)])
+    if server.counts:
+        app.add_routes([web.post("/apply-template", template), web.post("/tokenize", tokenize)])
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", server.port)
@@ -74,10 +97,14 @@ async def _probe(request):
     return answer
 
 
-def _document(text):
+def _rendered(body):
+    return " ".join(f"[{one['role']}] {one['content']}" for one in body["messages"]) + " [assistant]"
+
+
+def _document(text, prompt_tokens):
     message = {"role": "assistant", "content": text}
     return {
         "model": "scripted",
         "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-        "usage": {"prompt_tokens": 20, "completion_tokens": max(1, len(text.split()))},
+        "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": max(1, len(text.split()))},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from evener.errors import CannotRun, ConfigurationError, HostError
 from evener.evals import arms, asking, canary, planning, suites, tally
 from evener.evals.scoring import any as scoring
 from evener.ports import Chat, Report, Sandbox
-from evener.records.answers import Answer, Arm, Asked, Score
+from evener.records.answers import NO_REPLY, Answer, Arm, Asked, Score
 from evener.records.conditions import Conditions
 from evener.records.evaluation import EvalAsked, EvalPlan, EvalResult, SuiteResult
 from evener.records.events import Progress
@@ -33,7 +33,6 @@ __all__ = ["EvalAsked", "EvalPlan", "Evaluated", "evaluate", "plan", "resume"]
 
 ASKED = "eval asked"  # the fact that holds what was asked
 MOST_CONTAMINATED = 0.5  # of the answers; with more, figures of a model that does not think do not exist
-UNANSWERED = ("http_error", "server_restarted")  # nobody has answered: asked again after a break
 TRUNCATED_FROM = 0.02  # of the answers; from there on it is said in front
 
 
@@ -86,6 +85,7 @@ async def evaluate(
     (Ctrl-C) or the server goes away, what was answered is scored, saved and returned with `result.partial`.
     """
     chosen_ = chosen(asked)
+    asking.require_own_fields(extra or {})
     target = measure.target(named, api_key_env=api_key_env)
     server = await _server(target, asked, report)
     asked = replace(
@@ -98,7 +98,7 @@ async def evaluate(
     conditions = measure.as_known(_conditions(server, asked), target)
     folder = measure.new_folder("eval", conditions, base=base)
     folder.suites(chosen_)
-    folder.fact(ASKED, to_data(asked) | {"target": named, "extra": extra or {}})
+    folder.fact(ASKED, to_data(asked) | {"target": named, "extra": extra or {}, "served": server.model})
     work = _Work(
         asked=asked,
         suites=chosen_,
@@ -130,8 +130,10 @@ async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evalu
     chosen_ = questions_of(data)
     target = measure.target(fact.get("target"), api_key_env=api_key_env)
     server = await _server(target, asked, report)
+    _require_served(fact.get("served"), server, path.name)
+    asked = replace(asked, parallel=_parallel(asked.parallel, server))
     work = _Work(
-        asked=replace(asked, parallel=min(asked.parallel, _parallel(0, server))),
+        asked=asked,
         suites=chosen_,
         folder=RunFolder.reopen(data),
         server=server,
@@ -141,6 +143,15 @@ async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evalu
     )
     work.folder.fact("eval resumed", {"answered": len(work.answers)})
     return await _to_its_end(work, target, data.run.conditions)
+
+
+def _require_served(was: str | None, server: Server, run: str) -> None:
+    """Answers of two models in one run would be nobody's. Raises ConfigurationError."""
+    if was is not None and server.model is not None and server.model != was:
+        raise ConfigurationError(
+            f"{run} asked {was}, and {server.url} now serves {server.model}",
+            hint="serve what was asked before, or begin a run of its own",
+        )
 
 
 def _latest(answers: Sequence[Answer]) -> list[Answer]:
@@ -268,7 +279,7 @@ async def _to_its_end(work: _Work, target: measure.Target, conditions: Condition
 async def _ask_arm(work: _Work, endpoint: Chat, arm: Arm) -> None:
     """What this arm still lacks. A reflection is only on drafts that are answers."""
     questions = {q.id: q for one in work.suites for q in one.questions}
-    have = {answer.asked: answer for answer in work.answers if answer.outcome not in UNANSWERED}
+    have = {answer.asked: answer for answer in work.answers if answer.is_final}
     wanted = asking.wanted(
         list(questions.values()), candidate=work.asked.candidate, epochs=work.asked.epochs, arm=arm, k=work.asked.k
     )
@@ -284,7 +295,15 @@ async def _ask_arm(work: _Work, endpoint: Chat, arm: Arm) -> None:
         return arms.reflection_turns(draft) if draft is not None else []
 
     await asking.ask_all(
-        endpoint, questions, todo, work.manner, keep=work.keep, report=work.report, what=f"asking ({arm})", turns=turns
+        endpoint,
+        questions,
+        todo,
+        work.manner,
+        keep=work.keep,
+        report=work.report,
+        what=f"asking ({arm})",
+        turns=turns,
+        has_answered=any(answer.outcome not in NO_REPLY for answer in work.answers),
     )
 
 
@@ -400,8 +419,21 @@ def _notes(results: Sequence[SuiteResult], work: _Work) -> list[str]:
                 f"{named(result)}: {result.truncated:.0%} of the answers were cut short at {work.asked.most_tokens} "
                 "tokens and are not scored: --max-tokens"
             )
+    notes += _prompt_notes(work.answers)
     if cached := sum(bool(answer.cached_tokens) for answer in work.answers):
         notes.append(f"part of the prompt came from a cache in {cached} of {len(work.answers)} answers")
     if work.server.slots is None:
         notes.append("the server does not say how many it serves at once")
     return notes
+
+
+def _prompt_notes(answers: Sequence[Answer]) -> Iterator[str]:
+    """Whether the server read all that it was sent."""
+    if cut := [answer for answer in answers if answer.outcome == "prompt_cut"]:
+        yield (
+            f"the server cut {len(cut)} of {len(answers)} prompts short without a word ({cut[0].detail}); their "
+            "answers are not scored: give it a longer context"
+        )
+    counted = [a for a in answers if a.outcome not in NO_REPLY]
+    if counted and not any(a.prompt_tokens is not None and a.prompt_tokens_sent is not None for a in counted):
+        yield "whether prompts were cut short without a word is not known: the server has no tokenizer to ask"

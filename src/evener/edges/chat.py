@@ -15,6 +15,7 @@ from evener.ports import ChatReply
 CONNECT_WITHIN_S = 10.0
 MOST_BYTES = 16 << 20
 SHORTEST_SECRET = 12  # a shorter value of a header is a word
+NOT_THERE = (404, 405, 501)
 
 
 @asynccontextmanager
@@ -27,14 +28,19 @@ async def chat(
     """
     async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
         secrets = [value.removeprefix("Bearer ") for value in (headers or {}).values()]
-        yield AioChat(session, url + path, url + up, [s.encode() for s in secrets if len(s) >= SHORTEST_SECRET])
+        hidden = [s.encode() for s in secrets if len(s) >= SHORTEST_SECRET]
+        yield AioChat(session, base=url, ask_url=url + path, up_url=url + up, secrets=hidden)
 
 
 class AioChat:
     """Use `chat(...)`, which closes it."""
 
-    def __init__(self, session: aiohttp.ClientSession, ask_url: str, up_url: str, secrets: list[bytes]) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, *, base: str, ask_url: str, up_url: str, secrets: list[bytes]
+    ) -> None:
         self._session = session
+        self._base = base
+        self._counts = True  # until it says that it has no tokenizer to ask
         self._ask_url = ask_url
         self._up_url = up_url
         self._secrets = secrets
@@ -74,6 +80,31 @@ class AioChat:
                 return answer.status < 500
         except (aiohttp.ClientError, TimeoutError, OSError):
             return False
+
+    async def prompt_tokens(self, body: Mapping[str, Any], *, within_s: float) -> int | None:
+        """By llama-server's /apply-template and /tokenize, which other servers lack. Takes none of its slots."""
+        prompt = (await self._told("/apply-template", body, within_s)).get("prompt")
+        if not isinstance(prompt, str):
+            return None
+        whole = {"content": prompt, "add_special": True, "parse_special": True}
+        model = {"model": body["model"]} if "model" in body else {}  # a router passes it on by that
+        tokens = (await self._told("/tokenize", whole | model, within_s)).get("tokens")
+        return len(tokens) if isinstance(tokens, list) and tokens else None
+
+    async def _told(self, path: str, body: Mapping[str, Any], within_s: float) -> dict[str, Any]:
+        """A document that costs the server next to nothing; empty when none came."""
+        if not self._counts:
+            return {}
+        timeout = aiohttp.ClientTimeout(total=within_s)
+        try:
+            async with self._session.post(
+                self._base + path, data=_bytes(body), headers=_JSON, timeout=timeout, allow_redirects=False
+            ) as answer:
+                self._counts = answer.status not in NOT_THERE
+                found = json.loads(await _whole(answer.content)) if answer.status == 200 else {}
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
 
 _JSON = {"Content-Type": "application/json"}

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from evener.errors import CannotRun
+from evener.errors import CannotRun, ConfigurationError
 from evener.evals import outcomes
 from evener.ports import Chat, ChatReply, Report
-from evener.records.answers import Answer, Arm, Asked
+from evener.records.answers import NO_REPLY, PASSING, Answer, Arm, Asked
 from evener.records.events import Progress
 from evener.records.questions import Question
 from evener.together import together, until
@@ -24,6 +24,22 @@ from evener.together import together, until
 ATTEMPTS = 3
 BUSY_WAIT_S = 2.0  # for a 429 or 503 that does not say how long, doubled each time
 LONGEST_WAIT_S = 60.0
+COUNTED_WITHIN_S = 10.0
+CUT_FROM = 8  # tokens that must be missing: a template may hold a date, and one of its renderings another
+# What a run records as asked, and by what it is decided.
+DECIDED_BY: Mapping[str, str] = {
+    "seed": "--seed: each epoch and sample has its own",
+    "temperature": "--temperature",
+    "max_tokens": "--max-tokens",
+    "max_completion_tokens": "--max-tokens",
+    "model": "--model",
+    "n": "--epochs, --vote",
+    "cache_prompt": "the cache is always off: answers with it differ",
+    "tools": "tools belong to a question",
+    "messages": "the questions are the suite's",
+    "stream": "answers are taken whole",
+}
+TURNS_AWAY = (*PASSING, 503)  # whoever asks, whatever is asked
 SEED_STRIDE = 1_000  # between epochs; samples of one epoch lie between
 
 
@@ -77,7 +93,24 @@ def body(
         request["tools"] = list(question.tools)
     if manner.thinking is not None:
         request["chat_template_kwargs"] = {"enable_thinking": manner.thinking}
-    return {name: value for name, value in (request | dict(manner.extra)).items() if name not in manner.refused}
+    laid = request | dict(manner.extra)
+    if "chat_template_kwargs" in manner.extra:
+        laid["chat_template_kwargs"] = {
+            **manner.extra["chat_template_kwargs"],
+            **request.get("chat_template_kwargs", {}),
+        }
+    return {name: value for name, value in laid.items() if name not in manner.refused}
+
+
+def require_own_fields(extra: Mapping[str, Any]) -> None:
+    """Fields that are recorded as asked cannot be laid over. Raises ConfigurationError."""
+    if name := next((name for name in extra if name in DECIDED_BY), None):
+        raise ConfigurationError(f"an extra body cannot set {name!r}", hint=DECIDED_BY[name])
+    kwargs = extra.get("chat_template_kwargs", {})
+    if not isinstance(kwargs, dict):
+        raise ConfigurationError("chat_template_kwargs of an extra body is no JSON object")
+    if "enable_thinking" in kwargs:
+        raise ConfigurationError("an extra body cannot set 'enable_thinking'", hint="--thinking off, on or model")
 
 
 def seed_of(asked: Asked, manner: Manner) -> int:
@@ -100,28 +133,71 @@ async def ask_all(
     report: Report,
     what: str = "asking",
     turns: Callable[[Asked], Sequence[Mapping[str, Any]]] = lambda asked: (),
+    has_answered: bool = False,
 ) -> None:
     """Ask what is in `todo`, at most `manner.parallel` at once; each answer goes to `keep` as soon as it is there.
 
+    `has_answered` says that this server has answered such questions before: a refusal then concerns the question.
     Raises CannotRun when the server is away for longer than `manner.back_within_s`, or refuses everything.
     """
     left = deque(todo)
-    of, done, refused = len(left), 0, 0
+    of, done = len(left), 0
+    refusals = _Refusals(keep=keep, most=2 * manner.parallel, has_answered=has_answered)
     report(Progress(what=what, of=of))
 
     async def one_after_the_other() -> None:
-        nonlocal done, refused
+        nonlocal done
         while left:
             asked = left.popleft()
-            answer = await ask(chat, questions[asked.question], asked, manner, turns=turns(asked))
-            keep(answer)
+            refusals.take(await ask(chat, questions[asked.question], asked, manner, turns=turns(asked)))
             done += 1
-            refused += answer.outcome == "http_error"
-            if refused == done and refused >= min(of, 2 * manner.parallel + 1):
-                raise CannotRun(f"the server refuses every question: {answer.detail}")
             report(Progress(what=what, done=done, of=of))
 
     await together(one_after_the_other() for _ in range(max(1, manner.parallel)))
+    refusals.end()
+
+
+@dataclass(kw_only=True)
+class _Refusals:
+    """Tells a refused question from a server that refuses: refusals wait until it has answered something.
+
+    A refused question is kept and never asked again. Of a server that refuses whatever comes nothing is kept: its
+    questions are still to be asked when it has been put right.
+    """
+
+    keep: Callable[[Answer], None]
+    most: int  # in a row
+    has_answered: bool
+    waiting: list[Answer] = field(default_factory=list)
+
+    def take(self, answer: Answer) -> None:
+        """Keep it, or let it wait. Raises CannotRun after more than `most` in a row."""
+        self.has_answered = self.has_answered or answer.outcome not in NO_REPLY
+        if answer.outcome == "http_error" and (not self.has_answered or answer.http_status in TURNS_AWAY):
+            self.waiting.append(answer)
+            if len(self.waiting) > self.most:
+                raise _refuses(answer)
+            return
+        self._keep_waiting()
+        self.keep(answer)
+
+    def end(self) -> None:
+        """Nothing is left to ask. Raises CannotRun when nothing was answered at all, and that may pass."""
+        if not self.has_answered and any(not answer.is_final for answer in self.waiting):
+            raise _refuses(self.waiting[-1])
+        self._keep_waiting()
+
+    def _keep_waiting(self) -> None:
+        for answer in self.waiting:
+            self.keep(answer)
+        self.waiting.clear()
+
+
+def _refuses(answer: Answer) -> CannotRun:
+    return CannotRun(
+        f"the server refuses every question: {answer.detail}",
+        hint="what was answered is kept; --resume goes on when it has been put right",
+    )
 
 
 async def ask(
@@ -132,9 +208,10 @@ async def ask(
     Raises CannotRun when it does not come back.
     """
     request = body(question, asked, manner, turns=turns)
-    attempts = 0
+    attempts, sent = 0, None
     while True:
         attempts += 1
+        sent = sent or await chat.prompt_tokens(request, within_s=COUNTED_WITHIN_S)
         reply = await chat.ask(request, within_s=manner.timeout_s)
         if reply.ending in ("unreachable", "cut"):
             await _wait_back(chat, reply, manner)
@@ -145,11 +222,12 @@ async def ask(
             break
         if attempts == ATTEMPTS:
             break
-    return _answer(reply, asked, manner, attempts=attempts)
+    return _answer(reply, asked, manner, attempts=attempts, sent=sent)
 
 
-def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int) -> Answer:
-    read = outcomes.read(reply)
+def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int, sent: int | None) -> Answer:
+    """`sent` is how many tokens its prompt has, None when nobody counted."""
+    read = _with_whole_prompt(outcomes.read(reply), sent)
     if read.outcome == "http_error" and reply.ending != "complete":
         read = replace(read, outcome="server_restarted")
     return Answer(
@@ -163,8 +241,10 @@ def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int) ->
         reasoning=read.thinking,
         finish_reason=read.finish_reason,
         prompt_tokens=read.prompt_tokens,
+        prompt_tokens_sent=sent,
         tokens=read.tokens,
         cached_tokens=read.cached_tokens,
+        http_status=reply.status if read.outcome == "http_error" else None,
         thinking_asked=manner.thinking,
         thinking_observed=None
         if read.outcome in ("http_error", "timeout", "server_restarted")
@@ -173,6 +253,13 @@ def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int) ->
         attempts=attempts,
         detail=read.detail,
     )
+
+
+def _with_whole_prompt(read: outcomes.Read, sent: int | None) -> outcomes.Read:
+    """An answer to part of a question is no answer to it."""
+    if sent is None or read.prompt_tokens is None or read.prompt_tokens > sent - CUT_FROM:
+        return read
+    return replace(read, outcome="prompt_cut", detail=f"the server read {read.prompt_tokens} of {sent} prompt tokens")
 
 
 async def _wait_back(chat: Chat, reply: ChatReply, manner: Manner) -> None:

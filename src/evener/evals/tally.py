@@ -9,14 +9,13 @@ from statistics import fmean
 from evener.evals.arms import change
 from evener.evals.scoring.any import NOT_ITS_FAULT
 from evener.evals.scoring.match import DECLINING_IS_RIGHT_TOO
-from evener.records.answers import Answer, Arm, Score
+from evener.records.answers import NO_REPLY, Answer, Arm, Score
 from evener.records.evaluation import SuiteResult
 from evener.records.questions import Question, Suite
 from evener.records.verdicts import Policy, Standing
 from evener.stats.clusters import estimate, of_scores
 from evener.stats.comparisons import is_binary
 
-UNANSWERED = ("http_error", "server_restarted", "timeout")  # no reply came
 WRONG_COSTS = 1.0  # the p of net = (C - p I) / N: a wrong answer costs as much as a right one brings
 
 
@@ -49,7 +48,7 @@ def tally(
         arm=arm,
         epochs=epochs,
         asked=asked,
-        answered=sum(answer.outcome not in UNANSWERED for answer in answers),
+        answered=sum(answer.outcome not in NO_REPLY for answer in answers),
         standing=standing("excluded"),
         counted_wrong=standing("counted wrong"),
         categories={

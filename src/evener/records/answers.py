@@ -18,10 +18,14 @@ Outcome = Literal[
     "timeout",
     "http_error",
     "server_restarted",
+    "prompt_cut",  # the server read less than it was sent
     "judge_unparseable",
     "judge_error",
 ]
 EVIDENCE: tuple[Outcome, ...] = ("ok", "abstained", "format_invalid")  # about the model; the rest is about the run
+NO_REPLY: tuple[Outcome, ...] = ("http_error", "server_restarted", "timeout")
+# Of 4xx, those that say something of the key, the account, the address or the moment, and nothing of the question.
+PASSING = (401, 402, 403, 404, 405, 407, 408, 425, 429)
 Arm = Literal["single", "vote", "reflection"]
 
 
@@ -53,13 +57,23 @@ class Answer:
     reasoning: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
+    prompt_tokens_sent: int | None = None  # by the server's own tokenizer, before it was asked; None where it has none
     tokens: int | None = None
     cached_tokens: int | None = None
+    http_status: int | None = None  # of an answer that is an HTTP error
     thinking_asked: bool | None = None
     thinking_observed: bool | None = None
     tool_calls: tuple[dict[str, Any], ...] = ()
     attempts: int = 1
     detail: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it stands: nobody is asked again. Not so where nothing answered, or refused whoever asked; a refusal
+        of the question itself stands."""
+        if self.outcome == "http_error":
+            return self.http_status is not None and 400 <= self.http_status < 500 and self.http_status not in PASSING
+        return self.outcome != "server_restarted"
 
     @property
     def is_contaminated(self) -> bool:
