@@ -117,7 +117,7 @@ class Notify:
 class Campaign:
     """campaign.toml. Each contestant is measured in each layout, over each cable, with each context, `repeats` times.
 
-    `layouts` are "auto", a host, "cluster", "replicas", or a candidate's name; every one is held against the one machine
+    `layouts` are "auto", a host, "cluster", "replicas", or a candidate's name; each is held against the one machine
     that the model fits. `a_versus_a`: the first contestant is measured once more, as if it were another: the noise.
     """
 
@@ -299,11 +299,15 @@ class CampaignStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRun:
-    """One run of a campaign as a report needs it: which unit it was, its run.json and its summary."""
+    """One run of a campaign as a report needs it: which unit it was, its run.json and its summary.
+
+    `files` are what its folder holds, by name: a report leads there.
+    """
 
     unit: str
     run: Run
     summary: Summary | None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
