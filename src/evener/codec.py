@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from evener.errors import RunUnreadable
 
@@ -30,9 +31,17 @@ def to_json(record: object, *, indent: int | None = None) -> str:
     return json.dumps(to_data(record), indent=indent, ensure_ascii=False)
 
 
-def to_line(record: object) -> bytes:
-    """A record as one line of JSON without its end, in a tenth of the time: for what is written while streams run."""
-    return _adapter(cast(Hashable, type(record))).dump_json(record)
+def to_line(record: object, *, without: str | None = None) -> bytes:
+    """A record as one line of JSON without its end, in a tenth of the time: for what is written while streams run.
+
+    `without` is a key that is left out. Half a character, which a server may send, becomes a question mark.
+    """
+    adapter, left_out = _adapter(cast(Hashable, type(record))), {without} if without else None
+    try:
+        return adapter.dump_json(record, exclude=left_out)
+    except PydanticSerializationError:
+        data = adapter.dump_python(record, mode="json", exclude=left_out)
+        return json.dumps(data, ensure_ascii=False).encode(errors="replace")
 
 
 def from_json(kind: type[T], text: str | bytes, *, source: str) -> T:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from evener.edges.run_folder import RunFolder, find_run, list_runs, new_run_id, open_run
+from evener.edges.run_folder import (
+    RunFolder,
+    find_run,
+    list_runs,
+    new_run_id,
+    open_run,
+    read_token_times,
+    with_token_times,
+)
 from evener.errors import HostError, NameUnknown, RunUnreadable
 from evener.records.conditions import Conditions
 from evener.records.load import Request
@@ -22,6 +30,10 @@ FULL_DISK = Path("/dev/full")  # every write to it fails with ENOSPC
 
 def run(name: str = "20261001T120000Z-users-00a1", **sampling: str) -> Run:
     return Run(id=name, what="users", started_at=NOON, conditions=Conditions(sampling=dict(sampling)))
+
+
+def read(folder: RunFolder) -> tuple[Request, ...]:
+    return with_token_times(open_run(folder.path)).requests
 
 
 def request(number: int) -> Request:
@@ -45,7 +57,7 @@ def test_what_was_written_is_what_is_read(folder: RunFolder) -> None:
         (1, "loaded", {"layout": "alpha", "load_s": 3.5}),
         (2, "stopped", {}),
     ]
-    assert data.requests == (request(1), request(2), request(3))
+    assert with_token_times(data).requests == (request(1), request(2), request(3))
     assert data.summary == Summary(ended_at=NOON)
 
 
@@ -56,7 +68,18 @@ def test_a_request_with_every_field_is_read_as_it_was_written_and_takes_one_line
     )  # fmt: skip
     folder.requests([whole, whole])
     assert (folder.path / "requests.jsonl").read_bytes().count(b"\n") == 2
-    assert open_run(folder.path).requests == (whole, whole)
+    assert read(folder) == (whole, whole)
+
+
+def test_requests_come_without_the_times_of_their_tokens_until_these_are_asked_for(folder: RunFolder) -> None:
+    folder.requests([request(1), replace(request(2), token_times=())])
+    data = open_run(folder.path)
+    assert [r.token_times for r in data.requests] == [(), ()]
+    assert b"token_times" not in (folder.path / "requests.jsonl").read_bytes()
+    assert [(one.row, one.at_s, one.tokens) for one in read_token_times(data)] == [
+        (0, (0.25, 0.5), (1.0, 2.0)),
+        (1, (), ()),
+    ]
 
 
 def test_a_run_without_a_summary_is_read_as_far_as_it_came(folder: RunFolder) -> None:
@@ -71,7 +94,7 @@ def test_a_run_cut_at_any_byte_of_its_last_line_has_lost_that_line_only(folder: 
     whole = path.read_bytes()
     for size in range(whole.index(b"\n") + 1, len(whole) - 1):
         path.write_bytes(whole[:size])
-        assert open_run(folder.path).requests == (request(1),), size
+        assert read(folder) == (request(1),), size
 
 
 def test_an_earlier_torn_line_is_named_with_file_and_line(folder: RunFolder) -> None:
@@ -87,8 +110,8 @@ def test_an_earlier_torn_line_is_named_with_file_and_line(folder: RunFolder) -> 
 def test_a_newer_schema_is_refused_with_a_hint(folder: RunFolder, name: str) -> None:
     folder.finish(Summary(ended_at=NOON))
     path = folder.path / name
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 2, "what": {"not": "what it was"}}))
-    with pytest.raises(RunUnreadable, match="schema 2, this evener reads up to 1") as caught:
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 3, "what": {"not": "what it was"}}))
+    with pytest.raises(RunUnreadable, match="schema 3, this evener reads up to 2") as caught:
         open_run(folder.path)
     assert caught.value.hint == "a newer evener wrote it: upgrade"
 
@@ -162,7 +185,7 @@ def test_what_a_full_disk_took_of_a_line_is_cut_off_again(folder: RunFolder) -> 
     assert "HostError" in ended.stderr
     assert "File too large" in ended.stderr
     folder.requests([request(3)])
-    assert open_run(folder.path).requests == (request(1), request(3))
+    assert read(folder) == (request(1), request(3))
 
 
 def test_a_run_folder_is_never_written_over(folder: RunFolder) -> None:

@@ -15,7 +15,7 @@ from evener.bench.pair import apart
 from evener.bench.probe import Server
 from evener.bench.users import is_mixed_whole, is_whole
 from evener.codec import from_data, to_data
-from evener.edges.run_folder import RunData, RunFolder, find_run, list_runs, open_run
+from evener.edges.run_folder import RunData, RunFolder, find_run, list_runs, open_run, with_token_times
 from evener.errors import ConfigurationError
 from evener.ports import Report
 from evener.records.conditions import Conditions
@@ -75,7 +75,7 @@ async def next_part(
     report: Report,
 ) -> Part:
     """Go on with the run called `run`. Raises ConfigurationError when there is nothing to go on with."""
-    data = open_run(folder_of(run))
+    data = with_token_times(open_run(folder_of(run)))
     wanted = _load_fact(data)
     load = from_data(Load, wanted["load"], source=f"{data.path}: its load")
     earlier = standing(data)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from evener.edges.run_folder import RunData, find_run, list_runs, open_head, open_run, read_telemetry
+from evener.edges.run_folder import RunData, find_run, list_runs, open_head, open_run, read_telemetry, read_token_times
 from evener.errors import HostError, RunUnreadable
 from evener.records.verdicts import Verdicts
 from evener.report import rows, story
@@ -49,7 +49,13 @@ def tell(data: RunData) -> Story:
 
     data, evaluation = with_levels(data), eval_stories.read(data)
     return story.tell(
-        data.run, data.summary, data.facts, data.requests, read_telemetry(data.path), evaluation=evaluation
+        data.run,
+        data.summary,
+        data.facts,
+        data.requests,
+        read_telemetry(data.path),
+        times=read_token_times(data),
+        evaluation=evaluation,
     )
 
 

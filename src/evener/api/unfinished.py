@@ -10,7 +10,7 @@ from evener.bench.load import Load
 from evener.bench.probe import Server
 from evener.bench.summarise import users_result
 from evener.codec import from_data, to_data
-from evener.edges.run_folder import RunData
+from evener.edges.run_folder import RunData, with_token_times
 from evener.errors import EvenerError
 from evener.records.events import Fact
 from evener.records.load import ClientCost
@@ -27,7 +27,7 @@ def with_levels(data: RunData) -> RunData:
     if data.summary is not None or load is None or not data.requests:
         return data
     try:
-        users = _users(data, load.data)
+        users = _users(with_token_times(data), load.data)
     except (EvenerError, KeyError):  # of another version, or torn
         return data
     name = next((fact.data["name"] for fact in data.facts if fact.kind == "layout"), users["url"])

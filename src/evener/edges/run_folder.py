@@ -1,9 +1,10 @@
 """A run folder on disk: append and flush, summary last. Knows files and lines; nothing of what was measured.
 
 runs/<utc>-<what>-<id>/
-    run.json        written first, never changed
+    run.json        written first; only its schema is ever raised
     events.jsonl    numbered facts, synced one by one: they survive a power cut
     requests.jsonl  one request per line
+    token_times.jsonl when the tokens of each came, written before its line
     telemetry.jsonl one sample of a host per line
     suites.json     what was asked, word for word: files change, and are lost
     answers.jsonl   one reply to a question per line, synced one by one
@@ -16,37 +17,50 @@ runs/<utc>-<what>-<id>/
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from itertools import count, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from evener.codec import from_json, to_data, to_line
+from evener.codec import to_line
+from evener.edges.record_files import (
+    append,
+    append_text,
+    count_lines,
+    cut_torn_line,
+    keep_lines,
+    read_lines,
+    read_whole,
+    unwritable,
+    write_lines,
+    write_whole,
+)
 from evener.errors import ConfigurationError, HostBusy, HostError, NameUnknown, RunUnreadable
 from evener.records.answers import Answer, Judgement, Review
 from evener.records.events import Fact
-from evener.records.load import Request
+from evener.records.load import Request, TokenTimes
 from evener.records.questions import Suite
 from evener.records.run import SCHEMA, Run, Summary
 from evener.records.telemetry import Sample
 
-T = TypeVar("T")
-
-# Values under such keys never reach the disk. `api_key_env` names a variable and is no secret.
-_SECRET_KEY = re.compile(r"(api[-_]?key|authorization|password|passwd|secret|access[-_]?token)$", re.IGNORECASE)
+_REQUESTS, _TIMES = "requests.jsonl", "token_times.jsonl"
 _UNFIT_FOR_FILES = re.compile(r"[^\w.-]+|^\.+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run folder, read. `summary` is None for a run that did not reach its end."""
+    """A run folder, read. `summary` is None for a run that did not reach its end.
+
+    `requests` are without the times of their tokens, which are most of a run: `with_token_times` brings them.
+    """
 
     path: Path
     run: Run
@@ -67,6 +81,8 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._sequence = 0
+        self._rows: int | None = None  # of requests.jsonl; None until somebody needs to know
+        self._let_go: Callable[[], object] | None = None
 
     @classmethod
     def create(cls, base: Path, run: Run) -> RunFolder:
@@ -75,66 +91,87 @@ class RunFolder:
         try:
             path.mkdir(parents=True)
         except OSError as error:
-            raise _unwritable(path, error) from error
-        _write_whole(path / "run.json", run)
-        return cls(path)
+            raise unwritable(path, error) from error
+        folder = cls(path)
+        folder._hold()
+        write_whole(path / "run.json", run)
+        return folder
 
     @classmethod
     def reopen(cls, data: RunData) -> RunFolder:
         """Go on with a run: facts and lines are appended, and it counts as unfinished until a new summary is written.
 
-        Half a last line, which a crash leaves, is cut off: what follows must not be glued to it.
+        Half a last line, which a crash leaves, is cut off: what follows must not be glued to it. A run of an older
+        schema becomes one of ours. Raises HostBusy while another session writes to it.
         """
         folder = cls(data.path)
+        folder._hold()
         folder._sequence = max((fact.sequence for fact in data.facts), default=0)
+        _raise_schema(data)
         try:
-            for name in ("events.jsonl", "requests.jsonl", "telemetry.jsonl", "answers.jsonl", "judgements.jsonl"):
-                _cut_torn_line(data.path / name)
+            _cut_torn_ends(data)
             (data.path / "summary.json").unlink(missing_ok=True)
         except OSError as error:
-            raise _unwritable(data.path, error) from error
+            raise unwritable(data.path, error) from error
         return folder
 
     @classmethod
     def beside(cls, path: Path) -> RunFolder:
         """A finished run, to which judgements and reviews are added. Half a last line of them is cut off."""
+        folder = cls(path)
+        with suppress(HostBusy):  # its writer may go on: these files are not the writer's
+            folder._hold(fcntl.LOCK_SH)
         try:
             for name in ("judgements.jsonl", "reviews.jsonl"):
-                _cut_torn_line(path / name)
+                cut_torn_line(path / name)
         except OSError as error:
-            raise _unwritable(path, error) from error
-        return cls(path)
+            raise unwritable(path, error) from error
+        return folder
 
     def fact(self, kind: str, data: dict[str, Any]) -> Fact:
         """Append a numbered fact; when this returns, it is on the disk."""
         fact = Fact(sequence=self._sequence + 1, at=datetime.now(UTC), kind=kind, data=data)
-        _append(self.path / "events.jsonl", [fact], sync=True)
+        append(self.path / "events.jsonl", [fact], sync=True)
         self._sequence = fact.sequence
         return fact
 
     def requests(self, requests: Iterable[Request]) -> None:
-        """Append requests and hand them to the operating system. No key in them is a stranger's: none is a secret's."""
-        _append_text(self.path / "requests.jsonl", b"".join(to_line(one) + b"\n" for one in requests), sync=False)
+        """Append requests and hand them to the operating system. No key in them is a stranger's: none is a secret's.
+
+        The times of their tokens come first: a row is never without them.
+        """
+        rows, path = list(requests), self.path / _REQUESTS
+        if self._rows is None:
+            self._rows = count_lines(path)
+        times = b"".join(map(_times_line, count(self._rows), rows))
+        size = append_text(self.path / _TIMES, times, sync=False)
+        try:
+            append_text(path, b"".join(to_line(one, without="token_times") + b"\n" for one in rows), sync=False)
+        except HostError:
+            with suppress(OSError):
+                os.truncate(self.path / _TIMES, size)
+            raise
+        self._rows += len(rows)
 
     def telemetry(self, samples: Iterable[Sample]) -> None:
         """Append samples and hand them to the operating system."""
-        _append(self.path / "telemetry.jsonl", samples, sync=False)
+        append(self.path / "telemetry.jsonl", samples, sync=False)
 
     def suites(self, suites: tuple[Suite, ...]) -> None:
         """Keep the questions, whole or not at all."""
-        _write_whole(self.path / "suites.json", suites)
+        write_whole(self.path / "suites.json", suites)
 
     def answer(self, answer: Answer) -> None:
         """Append an answer; when this returns, it is on the disk and need not be asked for again."""
-        _append(self.path / "answers.jsonl", [answer], sync=True)
+        append(self.path / "answers.jsonl", [answer], sync=True)
 
     def judgement(self, judgement: Judgement) -> None:
         """Append a judge's reply; when this returns, it is on the disk."""
-        _append(self.path / "judgements.jsonl", [judgement], sync=True)
+        append(self.path / "judgements.jsonl", [judgement], sync=True)
 
     def review(self, review: Review) -> None:
         """Append what a person said; when this returns, it is on the disk."""
-        _append(self.path / "reviews.jsonl", [review], sync=True)
+        append(self.path / "reviews.jsonl", [review], sync=True)
 
     def log_path(self, host: str, name: str) -> Path:
         """Where a log of that host belongs; its folder exists when this returns."""
@@ -142,12 +179,18 @@ class RunFolder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         return path
 
     def finish(self, summary: Summary) -> None:
         """Write summary.json, whole or not at all. The run is complete."""
-        _write_whole(self.path / "summary.json", summary)
+        write_whole(self.path / "summary.json", summary)
+        if self._let_go is not None:
+            self._let_go()
+
+    def _hold(self, how: int = fcntl.LOCK_EX) -> None:
+        """Until the run is finished, or nobody has this object any more: one session writes to a run."""
+        self._let_go = weakref.finalize(self, os.close, _locked(self.path, how))
 
 
 @contextmanager
@@ -164,24 +207,62 @@ def alone(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise HostBusy(f"{path.name} goes on in another evener session", hint="wait for it, or end it") from None
+            raise _busy(path) from None
         yield
 
 
+@contextmanager
+def unused(path: Path) -> Iterator[None]:
+    """Hold a run to which nobody writes and which nobody goes on with. Raises as `alone`."""
+    with alone(path):
+        descriptor = _locked(path, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+
 def open_run(path: Path) -> RunData:
-    """Read a run folder, complete or not. A torn last line is what a crash leaves, and is dropped.
+    """Read a run folder, complete or not, but for the times of tokens. A torn last line is what a crash leaves, and is
+    dropped.
 
     Raises RunUnreadable for a folder that is none, an earlier line that cannot be read, or a newer schema.
     """
     run, summary = open_head(path)
-    facts, requests = _read_lines(Fact, path / "events.jsonl"), _read_lines(Request, path / "requests.jsonl")
+    facts, requests = read_lines(Fact, path / "events.jsonl"), read_lines(Request, path / _REQUESTS)
     return RunData(path=path, run=run, facts=tuple(facts), requests=tuple(requests), summary=summary)
 
 
 def open_head(path: Path) -> tuple[Run, Summary | None]:
     """What a list needs of a run folder: what it was to be, and what came of it. Raises RunUnreadable as `open_run`."""
-    run = _read_whole(Run, path / "run.json", missing=f"{path} is not a run folder: it has no run.json")
-    return run, _read_whole(Summary, path / "summary.json") if (path / "summary.json").exists() else None
+    run = read_whole(Run, path / "run.json", missing=f"{path} is not a run folder: it has no run.json")
+    return run, read_whole(Summary, path / "summary.json") if (path / "summary.json").exists() else None
+
+
+def with_token_times(data: RunData) -> RunData:
+    """The run with the times of its tokens. Requests at the end whose times a power cut has taken are dropped.
+
+    Raises RunUnreadable as `open_run`.
+    """
+    if data.run.schema == 1:
+        return data
+    times = (tuple(zip(one.at_s, one.tokens, strict=True)) for one in read_token_times(data))
+    return replace(data, requests=tuple(replace(r, token_times=t) for r, t in zip(data.requests, times, strict=False)))
+
+
+def read_token_times(data: RunData) -> Iterator[TokenTimes]:
+    """The times of all tokens, request by request in the order of the rows; where the last ones are torn, fewer.
+
+    One at a time: all together may be more than memory holds. Raises RunUnreadable as `open_run`.
+    """
+    if data.run.schema == 1:
+        yield from map(_times, count(), data.requests)
+        return
+    path = data.path / _TIMES
+    for row, one in enumerate(islice(read_lines(TokenTimes, path), len(data.requests))):
+        if one.row != row:
+            raise RunUnreadable(f"{path}:{row + 1}: row {row} is missing, here is row {one.row}")
+        yield one
 
 
 def read_telemetry(path: Path) -> tuple[Sample, ...]:
@@ -189,28 +270,28 @@ def read_telemetry(path: Path) -> tuple[Sample, ...]:
 
     Raises RunUnreadable as `open_run` does.
     """
-    return tuple(_read_lines(Sample, path / "telemetry.jsonl"))
+    return tuple(read_lines(Sample, path / "telemetry.jsonl"))
 
 
 def read_suites(path: Path) -> tuple[Suite, ...] | None:
     """The questions of a run, None where none were kept. Raises RunUnreadable."""
     place = path / "suites.json"
-    return _read_whole(tuple[Suite, ...], place) if place.exists() else None
+    return read_whole(tuple[Suite, ...], place) if place.exists() else None
 
 
 def read_answers(path: Path) -> tuple[Answer, ...]:
     """All answers of a run, in the order in which they came. Raises RunUnreadable."""
-    return tuple(_read_lines(Answer, path / "answers.jsonl"))
+    return tuple(read_lines(Answer, path / "answers.jsonl"))
 
 
 def read_judgements(path: Path) -> tuple[Judgement, ...]:
     """All replies of judges to a run's answers. Raises RunUnreadable."""
-    return tuple(_read_lines(Judgement, path / "judgements.jsonl"))
+    return tuple(read_lines(Judgement, path / "judgements.jsonl"))
 
 
 def read_reviews(path: Path) -> tuple[Review, ...]:
     """All labels that people gave, in the order in which they came. Raises RunUnreadable."""
-    return tuple(_read_lines(Review, path / "reviews.jsonl"))
+    return tuple(read_lines(Review, path / "reviews.jsonl"))
 
 
 def list_runs(base: Path) -> list[Path]:
@@ -253,119 +334,50 @@ def require_different(paths: Iterable[Path]) -> None:
         seen.add(path.resolve())
 
 
-def _append(path: Path, records: Iterable[object], *, sync: bool) -> None:
-    _append_text(path, "".join(_line(record) + "\n" for record in records).encode(errors="replace"), sync=sync)
+def _times(row: int, request: Request) -> TokenTimes:
+    times = request.token_times
+    return TokenTimes(row=row, at_s=tuple(at for at, _ in times), tokens=tuple(tokens for _, tokens in times))
 
 
-def _append_text(path: Path, text: bytes, *, sync: bool) -> None:
-    """Append whole lines or none: what a full disk took of them is cut off again."""
+def _times_line(row: int, request: Request) -> bytes:
+    return to_line(_times(row, request)) + b"\n"
+
+
+def _locked(path: Path, how: int) -> int:
+    """An open folder, locked until it is closed. Raises HostBusy, HostError."""
     try:
-        with path.open("ab", buffering=0) as file:
-            start = file.seek(0, os.SEEK_END)
-            try:
-                _write_all(file.fileno(), text)
-            except OSError:
-                with suppress(OSError):
-                    file.truncate(start)
-                raise
-            if sync:
-                os.fsync(file.fileno())
+        descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _cut_torn_line(path: Path) -> None:
-    if path.exists():
-        with path.open("r+b") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def _write_all(descriptor: int, text: bytes) -> None:
-    left = memoryview(text)
-    while left:
-        left = left[os.write(descriptor, left) :]
-
-
-def _write_whole(path: Path, record: object) -> None:
-    part = path.with_name(path.name + ".part")
+        raise unwritable(path, error) from error
     try:
-        try:
-            with part.open("wb") as file:
-                file.write((_line(record, indent=2) + "\n").encode(errors="replace"))
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except OSError:
-            with suppress(OSError):
-                part.unlink()
-            raise
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
         os.close(descriptor)
+        raise _busy(path) from None
+    except OSError:  # some network file systems lock no folders: then nobody can be told apart there
+        pass
+    return descriptor
 
 
-def _read_whole(kind: type[T], path: Path, *, missing: str | None = None) -> T:
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise RunUnreadable(missing or f"{path} is missing") from None
-    except OSError as error:
-        raise RunUnreadable(f"{path}: {error.strerror or error}") from error
-    schema = _schema(text)
-    if schema is not None and schema > SCHEMA:
-        raise RunUnreadable(
-            f"{path} has schema {schema}, this evener reads up to {SCHEMA}", hint="a newer evener wrote it: upgrade"
-        )
-    return from_json(kind, text, source=str(path))
+def _busy(path: Path) -> HostBusy:
+    return HostBusy(f"{path.name} goes on in another evener session", hint="wait for it, or end it")
 
 
-def _schema(text: bytes) -> int | None:
-    with suppress(ValueError):
-        data = json.loads(text)
-        if isinstance(data, dict) and isinstance(data.get("schema"), int):
-            return int(data["schema"])
-    return None
+def _cut_torn_ends(data: RunData) -> None:
+    """What a crash has left of lines, and times without a row or a row without times."""
+    for name in ("telemetry.jsonl", "answers.jsonl", "judgements.jsonl"):
+        cut_torn_line(data.path / name)
+    keep_lines(data.path / "events.jsonl", len(data.facts))
+    whole = min(len(data.requests), count_lines(data.path / _TIMES))
+    for name in (_REQUESTS, _TIMES):
+        keep_lines(data.path / name, whole)
 
 
-def _read_lines(kind: type[T], path: Path) -> list[T]:
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise RunUnreadable(f"{path}: {error.strerror or error}") from error
-    last = max((number for number, line in enumerate(lines) if line), default=-1)
-    read: list[T] = []
-    for number, line in enumerate(lines[: last + 1]):
-        try:
-            read.append(from_json(kind, line, source=f"{path}:{number + 1}"))
-        except RunUnreadable:
-            if number < last:
-                raise
-    return read
-
-
-def _line(record: object, *, indent: int | None = None) -> str:
-    return json.dumps(_without_secrets(to_data(record)), indent=indent, ensure_ascii=False)
-
-
-def _without_secrets(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {
-            key: "(secret)" if isinstance(value, str) and _SECRET_KEY.search(key) else _without_secrets(value)
-            for key, value in data.items()
-        }
-    if isinstance(data, list):  # most items are numbers: the times of tokens
-        return [_without_secrets(item) if isinstance(item, dict | list) else item for item in data]
-    return data
+def _raise_schema(data: RunData) -> None:
+    """Give a run of schema 1 the files of ours; where that is cut short, it stays of schema 1."""
+    if data.run.schema < SCHEMA:
+        write_lines(data.path / _TIMES, map(_times_line, count(), data.requests))
+        write_whole(data.path / "run.json", replace(data.run, schema=SCHEMA))
 
 
 def _file_name(name: str) -> str:
@@ -375,9 +387,3 @@ def _file_name(name: str) -> str:
 def _some(names: Iterable[str]) -> str:
     shown = list(names)
     return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
-
-
-def _unwritable(path: Path, error: OSError) -> HostError:
-    return HostError(
-        f"cannot write {path}: {error.strerror or error}", hint="$EVENER_RUNS names another place for runs"
-    )

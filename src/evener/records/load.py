@@ -35,7 +35,8 @@ class Request:
     the chunk count with `tokens_estimated`. `first_chunk_tokens` is None where nobody said how many it carried.
     `failure` is None for a completed request. `chunks` are stream events that carried tokens, `arrivals` the reads
     that brought them: several chunks in one read say nothing about the time between them. `token_times` holds, per
-    arrival, its time and the tokens credited to it. `notes` are oddities that do not make it a failure.
+    arrival, its time and the tokens credited to it; in a run folder they have a file of their own, `TokenTimes`.
+    `notes` are oddities that do not make it a failure.
     `warm_up` marks what was sent for the load's sake, before a level's measured requests and beside the last of them:
     its tokens count in totals by time, and it enters no percentile.
     """
@@ -73,6 +74,18 @@ class Request:
     given_up: bool = False  # a warm-up that the client ended when its level was over; its tokens are chunks
     long: bool = False  # the long prompt of a mixed load
     late_s: float | None = None  # how long after it was due it was sent, where requests are sent by the clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTimes:
+    """When the tokens of one request came: longer than all else that is known of it, and apart for that.
+
+    Written before the row itself: times without a row, and rows without times, are what a crash has left.
+    """
+
+    row: int  # of requests.jsonl, from 0 on
+    at_s: tuple[float, ...]  # per arrival, seconds after `sent_s`
+    tokens: tuple[float, ...]  # per arrival, the tokens credited to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,14 @@ from evener.records.speed_rows import SpeedResult
 from evener.records.telemetry import Cooled, Drift, Telemetry
 from evener.records.verification import CardCheck, FreedCheck
 
-SCHEMA = 1
+# 1: the times of tokens stand in the rows of requests.jsonl; 2: in token_times.jsonl.
+# Each has a small real run in tests/captures/runs, for ever.
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """`run.json`: written first, never changed."""
+    """`run.json`: written first; only its schema is ever raised, when a newer evener goes on with the run."""
 
     id: str
     what: str  # "demo", "up", "users"

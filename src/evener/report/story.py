@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from evener.records.events import Fact
-from evener.records.load import Request
+from evener.records.load import Request, TokenTimes
 from evener.records.pair import PairResult
 from evener.records.run import Run, Stage, Summary
 from evener.records.telemetry import Sample
@@ -25,11 +25,13 @@ def tell(
     requests: Sequence[Request],
     samples: Sequence[Sample] = (),
     *,
+    times: Iterable[TokenTimes] | None = None,
     evaluation: Evaluated | None = None,
 ) -> Story:
     """The whole story. `summary` is None for a run that never finished; then its facts tell how far it came.
 
-    `evaluation` is what an evaluation's own files hold: then the story is about that.
+    `times` are those of the requests' tokens, where the requests do not hold them. `evaluation` is what an evaluation's
+    own files hold: then the story is about that.
     """
     if evaluation is not None:
         return evals_story.tell(run, summary, facts, evaluation)
@@ -58,7 +60,7 @@ def tell(
         limits=limits(run, layouts, pair),
         moments=rows.moments(facts),
         pair=pair,
-        timeline=timeline(requests, samples),
+        timeline=timeline(requests, samples, times),
     )
 
 

@@ -5,12 +5,13 @@ One axis: seconds since the start of the run, as requests and samples count them
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from math import ceil
 
-from evener.records.load import Request
+from evener.records.load import Request, TokenTimes
 from evener.records.telemetry import CardSample, Sample
 from evener.report.parts import Curve, LevelSpan, Panel, Timeline
 
@@ -28,20 +29,40 @@ _OF_CARDS: tuple[tuple[str, str, Callable[[CardSample], float | None]], ...] = (
 )
 
 
-def timeline(requests: Sequence[Request], samples: Sequence[Sample] = ()) -> Timeline | None:
-    """None where no token has a time, or times do not lie on one axis: each layout of a run has a start of its own."""
+def timeline(
+    requests: Sequence[Request], samples: Sequence[Sample] = (), times: Iterable[TokenTimes] | None = None
+) -> Timeline | None:
+    """None where no token has a time, or times do not lie on one axis: each layout of a run has a start of its own.
+
+    `times` are those of the requests, one after the other, where the requests do not hold them.
+    """
     if len({r.layout for r in requests}) > 1:
         return None
-    arrivals = [(r.sent_s + at, tokens) for r in requests for at, tokens in r.token_times]
-    if not arrivals:
+    at_s, tokens = _arrivals(requests, times)
+    if not at_s:
         return None
     from_s = min(r.sent_s for r in requests)
-    to_s = max([at for at, _ in arrivals] + [r.sent_s + r.end_s for r in requests if r.end_s is not None])
+    to_s = max(chain(at_s, (r.sent_s + r.end_s for r in requests if r.end_s is not None)))
     bin_s = _bin(to_s - from_s)
     watched = [s for s in samples if from_s - bin_s <= s.at_s <= to_s + bin_s]
-    tokens = Panel(name="speed", unit="tok/s", curves=(_tokens(arrivals, from_s, to_s, bin_s),))
-    panels = [tokens, *_card_panels(watched, from_s, bin_s), *_nic_panels(watched, from_s, bin_s)]
+    speed = Panel(name="speed", unit="tok/s", curves=(_tokens(at_s, tokens, from_s, to_s, bin_s),))
+    panels = [speed, *_card_panels(watched, from_s, bin_s), *_nic_panels(watched, from_s, bin_s)]
     return Timeline(from_s=from_s, to_s=to_s, bin_s=bin_s, spans=spans(requests), panels=tuple(panels))
+
+
+def _arrivals(
+    requests: Sequence[Request], times: Iterable[TokenTimes] | None
+) -> tuple[Sequence[float], Sequence[float]]:
+    """When tokens came, in seconds of the run, and how many. In arrays: there may be millions."""
+    at_s, tokens = array("d"), array("d")
+    if times is None:
+        at_s.extend(r.sent_s + at for r in requests for at, _ in r.token_times)
+        tokens.extend(came for r in requests for _, came in r.token_times)
+        return at_s, tokens
+    for request, one in zip(requests, times, strict=False):
+        at_s.extend(map(request.sent_s.__add__, one.at_s))
+        tokens.extend(one.tokens)
+    return at_s, tokens
 
 
 def _bin(duration_s: float) -> float:
@@ -61,15 +82,15 @@ def spans(requests: Sequence[Request]) -> tuple[LevelSpan, ...]:
     return tuple(found)
 
 
-def _tokens(arrivals: Iterable[tuple[float, float]], from_s: float, to_s: float, bin_s: float) -> Curve:
+def _tokens(at_s: Sequence[float], tokens: Sequence[float], from_s: float, to_s: float, bin_s: float) -> Curve:
     """Tokens of all streams together, credited when they came; a time without any is zero, not unknown.
 
     The last bin takes in what would be less than half a bin after it.
     """
     bins = max(1, round((to_s - from_s) / bin_s))
     totals = [0.0] * bins
-    for at, tokens in arrivals:
-        totals[min(bins - 1, int((at - from_s) / bin_s))] += tokens
+    for at, came in zip(at_s, tokens, strict=True):
+        totals[min(bins - 1, int((at - from_s) / bin_s))] += came
     last_s = to_s - from_s - (bins - 1) * bin_s
     widths = [bin_s] * (bins - 1) + [last_s or bin_s]
     points = tuple(
