@@ -250,8 +250,9 @@ async def supervise(
     name: str | None = None,
     extra: tuple[str, ...] = (),
     on_message: OnMessage,
+    base: Path | None = None,
 ) -> Ended:
-    """Hold the hosts, open a run folder and the socket, and run `live` until it ends or is told to.
+    """Hold the hosts, open a run folder (under `base`) and the socket, and run `live` until it ends or is told to.
 
     Raises HostBusy when another session holds one of the hosts.
     """
@@ -266,7 +267,7 @@ async def supervise(
         for machine, host in _machines(planned, hosts).items():
             held.enter_context(locks.hold(here, machine, what=host, owner=called))
         run = _run(planned, candidates[-1], what, sha256=await _hash(planned, on_message))
-        folder = RunFolder.create(runs_folder(), run)
+        folder = RunFolder.create(base or runs_folder(), run)
         session = Session(
             name=called, model=model, planned=planned, run=run, folder=folder, on_message=on_message, extra=extra
         )
