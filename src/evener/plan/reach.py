@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from pathlib import PurePath
@@ -11,6 +12,8 @@ from evener.plan.placing import Placed
 from evener.plan.question import Question
 from evener.plan.routes import UNSTATED, route
 from evener.records.weights import Weights
+
+_LACKS = re.compile(r"(?P<host>\S+) has no copy of .+; evener models push (?P<path>.+) (?P=host) brings it there$")
 
 
 def why_not(head: str, done: Placed, question: Question) -> str | None:
@@ -65,3 +68,9 @@ def _workers(head: str, done: Placed) -> Counter[str]:
     """How many workers of ours each host beside the head runs."""
     workers = {seat.worker: seat.host.name for seat, _ in done.parts if not seat.endpoint and seat.host.name != head}
     return Counter(workers.values())
+
+
+def wanted_copy(why_not: str) -> tuple[str, str] | None:
+    """(path here, host that lacks it), where `why_not` says that a layout only lacks a copy."""
+    found = _LACKS.search(why_not)
+    return (shlex.split(found["path"])[0], found["host"]) if found else None
