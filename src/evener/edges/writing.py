@@ -21,11 +21,16 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """The file has the whole text, or is as it was. Its folder is there. Raises HostError."""
+def write_whole(path: Path, text: str, *, mode: int | None = None) -> None:
+    """The file has the whole text, or is as it was. Its folder is there. Raises HostError.
+
+    `mode` is who may read it; None for what is usual.
+    """
     part = path.with_name(f"{path.name}.part")
     with writing(path):
         try:
+            if mode is not None:
+                part.touch(mode=mode)
             part.write_text(text, encoding="utf-8")
             part.replace(path)
         except BaseException:

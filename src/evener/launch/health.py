@@ -52,12 +52,13 @@ async def _death(children: list[Running]) -> ChildDied:
     try:
         code = await dead.child.wait()
     except HostError as error:  # nobody knows how it ended
-        return ChildDied(f"the {dead.label} is lost: {error.message}", hint=error.hint)
+        return ChildDied(f"the {dead.label} is lost: {error.message}", hint=error.hint, host=dead.command.host)
     await asyncio.sleep(0.1)  # the last lines are still in the pipe
     because = dead.said() if dead.role == "tunnel" else dead.failure()
     return ChildDied(
         f"the {dead.label} {how(code)}" + (f": {because}" if because else ""),
         hint=f"its log: {dead.log.name}",
+        host=dead.command.host,
     )
 
 
@@ -83,6 +84,7 @@ async def _freeze(children: Sequence[Running], shells: Mapping[str, Shell]) -> C
                 return ChildDied(
                     f"the {running.label} is stopped (state T) and would stall everything",
                     hint=f"somebody sent it SIGSTOP; pid {running.child.pid}",
+                    host=running.command.host,
                 )
         await asyncio.sleep(EVERY_S)
 
