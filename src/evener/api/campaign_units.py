@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,12 +71,11 @@ async def measured(unit: Unit, where: Measuring) -> UnitEnd:
         found = found or await _MEASURES[unit.measure](unit, where)
     except (CannotRun, ConfigurationError, ResultInvalid) as error:
         _require_room(where, error)
-        return UnitEnd(
-            unit=unit.id,
-            visit=where.visit.id,
-            state="failed",
-            why=error.message,
-            seconds=_since(begun),
+        return _failed(unit, where, told(error), begun)
+    except Exception as error:  # noqa: BLE001 - a night is not lost to a defect of ours: it is the end of one unit
+        lines = traceback.format_exc().splitlines()
+        return replace(
+            _failed(unit, where, f"a defect of evener: {error!r}", begun), evidence=tuple(lines[-EVIDENCE_LINES:])
         )
     if found.partial == measure.INTERRUPTED:
         raise asyncio.CancelledError
@@ -87,6 +87,10 @@ async def measured(unit: Unit, where: Measuring) -> UnitEnd:
         why=found.partial or (None if found.validity == "valid" else found.validity) or found.why,
         seconds=_since(begun),
     )
+
+
+def _failed(unit: Unit, where: Measuring, why: str, begun: float) -> UnitEnd:
+    return UnitEnd(unit=unit.id, visit=where.visit.id, state="failed", why=why, seconds=_since(begun))
 
 
 def _since(begun: float) -> float:
