@@ -292,6 +292,19 @@ async def test_what_a_run_records_as_asked_cannot_be_laid_over(suite, tmp_path, 
     assert server.bodies == []
 
 
+async def test_a_pattern_that_takes_too_long_is_named_once_and_its_answers_stay_unscored(suite, tmp_path):
+    slow = {"scoring": "checks", "references": [], "checks": [{"kind": "matches", "value": "(a|aa)+b"}]}
+    suite.write_text("\n".join(json.dumps(q | slow if q["id"] in ("q1", "q2") else q) for q in QUESTIONS))
+    async with scripted(Scripted(lambda body: "a" * 60)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+    (result,) = found.result.results
+    assert result.standing.reasons == {"a pattern that takes too long": 2}
+    assert (result.standing.n, result.counted_wrong.n) == (6, 6)
+    assert found.result.notes == (
+        "q2: its pattern '(a|aa)+b' takes longer than 2 s on an answer, which stays unscored",
+    )
+
+
 async def test_two_suites_with_one_id_are_refused_before_anybody_is_asked(suite, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps(QUESTIONS[3] | {"prompt": "number 7?"}))

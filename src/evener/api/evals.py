@@ -20,6 +20,7 @@ from evener.edges.run_folder import RunData, RunFolder
 from evener.errors import CannotRun, ConfigurationError, HostError
 from evener.evals import arms, asking, canary, planning, suites, tally
 from evener.evals.scoring import any as scoring
+from evener.evals.scoring import checks, patterns
 from evener.ports import Chat, Report, Sandbox
 from evener.records.answers import NO_REPLY, Answer, Arm, Asked, Score
 from evener.records.conditions import Conditions
@@ -354,10 +355,20 @@ async def _suite_result(
     for done, answer in enumerate(used, start=1):
         scores.append(await scoring.score(questions[answer.asked.question], answer, sandbox=box))
         work.report(Progress(what=what, done=done, of=len(used)))
+    work.notes += [note for note in _pattern_notes(scores) if note not in work.notes]
     found = tally.tally(
         one, used, scores, arm=arm, epochs=work.asked.epochs, asked=len(questions) * work.asked.epochs, single=single
     )
     return found if arm != "vote" else _with_ties(found, [a for a in work.answers if a.asked.question in questions])
+
+
+def _pattern_notes(scores: Sequence[Score]) -> Iterator[str]:
+    """Each pattern of a suite that ran out of time, once."""
+    slow = {score.details["pattern"]: score.asked.question for score in scores if score.why == checks.SLOW_PATTERN}
+    yield from (
+        f"{name}: its pattern {pattern!r} takes longer than {patterns.CPU_S} s on an answer, which stays unscored"
+        for pattern, name in slow.items()
+    )
 
 
 def _with_ties(found: SuiteResult, answers: Sequence[Answer]) -> SuiteResult:

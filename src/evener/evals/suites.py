@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from typing import Any
 
 from evener.codec import from_json
 from evener.errors import ConfigurationError, NameUnknown, RunUnreadable
-from evener.evals.scoring import checks
+from evener.evals.scoring import checks, patterns
 from evener.evals.scoring.edits import EDITS
 from evener.evals.scoring.running import ENDINGS, HOLE
 from evener.records.questions import Check, Question, Suite
@@ -112,8 +111,11 @@ def _check_fault(one: Check) -> str | None:
     if one.kind not in checks.KINDS:
         return f"there is no check {one.kind!r}: {', '.join(sorted(checks.KINDS))}"
     try:
-        checks.holds(one, "An answer.")
-    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
+        if one.kind == "matches":
+            patterns.check(one.value)
+        else:
+            checks.holds(one, "An answer.")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         return f"the check {one.kind!r} cannot use {one.value!r} ({error})"
     return None
 

@@ -18,7 +18,7 @@ PURE = {
 CONTAMINATED = "thinking was asked to be off and was not"
 NO_JUDGE = "no judge"
 CANARY = "a canary is compared, not scored"
-NOT_ITS_FAULT = (NO_JUDGE, CANARY, running.NO_SANDBOX)  # whatever had been answered
+NOT_ITS_FAULT = (NO_JUDGE, CANARY, running.NO_SANDBOX, checks.SLOW_PATTERN)  # whatever had been answered
 
 
 async def score(question: Question, answer: Answer, *, sandbox: Sandbox | None) -> Score:

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evener.evals.scoring import fences
+from evener.evals.scoring import fences, patterns
 from evener.records.answers import EVIDENCE, Answer, Score
 from evener.records.questions import Check, Question
 
+SLOW_PATTERN = "a pattern that takes too long"
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SENTENCE_END = re.compile(
@@ -31,7 +32,12 @@ def score(question: Question, answer: Answer) -> Score:
     """1 when every check holds, else 0; `details` has each check's result."""
     if answer.outcome not in EVIDENCE:
         return Score(asked=answer.asked, scorer="checks", value=None, why=answer.outcome)
-    results = [(check, holds(check, answer.text)) for check in question.checks]
+    try:
+        results = [(check, holds(check, answer.text)) for check in question.checks]
+    except patterns.TooSlow as error:
+        return Score(
+            asked=answer.asked, scorer="checks", value=None, why=SLOW_PATTERN, details={"pattern": error.args[0]}
+        )
     return Score(
         asked=answer.asked,
         scorer="checks",
@@ -45,7 +51,7 @@ def score(question: Question, answer: Answer) -> Score:
 
 
 def holds(check: Check, text: str) -> bool:
-    """Raises KeyError for a kind that is none."""
+    """Raises KeyError for a kind that is none, TooSlow for a pattern that ran out of time."""
     return KINDS[check.kind](text.strip(), check.value)
 
 
@@ -214,7 +220,7 @@ KINDS: dict[str, Callable[[str, Any], bool]] = {
     "json-list": lambda text, value: isinstance(found := _json(text), list) and _within(len(found), value),
     "table": _table,
     "csv": _csv,
-    "matches": lambda text, value: re.fullmatch(value, text, re.DOTALL) is not None,
+    "matches": lambda text, value: patterns.is_whole(value, text),
     "is": lambda text, value: text in _listed(value),
     "no-markdown": lambda text, _value: (
         not re.search(r"\*\*|^#{1,6} |```|^[ \t]*[-*] |\[[^\[\]]+\]\(", text, re.MULTILINE)
