@@ -2,7 +2,9 @@
 
 EvenerError                     exit code
  +- ConfigurationError             2   rig.toml, arguments, conflicting flags
- |   +- RigFileError                   every fault of one rig.toml at once
+ |   +- FaultyFile                     every fault of one file at once
+ |   |   +- RigFileError                   of a rig.toml
+ |   |   +- CampaignFileError              of a campaign.toml
  |   +- NameUnknown                    a host, card, layout, run or deployment that does not exist
  |   +- FlagConflict                   an engine flag after `--` that evener decides itself
  +- DoesNotFit                     1   the model needs more than the cards offer
@@ -33,6 +35,7 @@ EvenerError                     exit code
  |   |   +- ChildDied                  a worker or the head ended while it served
  |   |   +- DeviceMissing          1   a planned device is absent: never a silent shrink
  |   +- RunUnreadable                  a run folder that is not one, or of a newer schema
+ |   +- StateUnreadable                a file of evener's own that cannot be read any more
  +- ResultInvalid                  4   the figure exists and must not be used
      +- Interrupted                    Ctrl-C; what was measured so far is kept and marked
 """
@@ -57,14 +60,22 @@ class ConfigurationError(EvenerError):
     exit_code = 2
 
 
-class RigFileError(ConfigurationError):
-    """A rig.toml with one or more faults; `faults` holds (key, what is wrong), all of them."""
+class FaultyFile(ConfigurationError):
+    """A file of the user's with one or more faults; `faults` holds (key, what is wrong), all of them."""
 
     def __init__(self, path: str, faults: tuple[tuple[str, str], ...], *, hint: str | None = None) -> None:
         lines = "; ".join(f"{key}: {what}" if key else what for key, what in faults)
         super().__init__(f"{path}: {lines}", hint=hint)
         self.path = path
         self.faults = faults
+
+
+class RigFileError(FaultyFile):
+    """A rig.toml that cannot be used."""
+
+
+class CampaignFileError(FaultyFile):
+    """A campaign.toml that cannot be used."""
 
 
 class NameUnknown(ConfigurationError):
@@ -182,13 +193,21 @@ class LoadTimedOut(LaunchError):
 
 
 class ChildDied(LaunchError):
-    """A worker or the head ended while it was needed."""
+    """A worker or the head ended while it was needed; `host` is where, as far as that is known."""
+
+    def __init__(self, message: str, *, hint: str | None = None, host: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.host = host
 
 
 class DeviceMissing(LaunchError):
     """A planned device is absent. A failure, never a silent shrink."""
 
     exit_code = 1
+
+
+class StateUnreadable(CannotRun):
+    """A file of evener's own, outside the runs, that cannot be read any more."""
 
 
 class RunUnreadable(CannotRun):

@@ -6,12 +6,12 @@ import os
 import re
 import socket
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evener.config.faults import rig_table
+from evener.config.reading import text_of, toml_of
 from evener.config.tables import EndpointTable, LocalTable, RigTable, SshTable, StatedTable, port_range
 from evener.errors import ConfigurationError, RigFileError
 from evener.records import rig as records
@@ -39,25 +39,13 @@ def _or_shipped(path: Path) -> Path:
 
 def load_rig(path: Path) -> records.Rig:
     """Read a rig file. Raises RigFileError with every fault it has."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        hint = "`evener scan --init` writes a first one"
-        raise RigFileError(str(path), (("", "no such file"),), hint=hint) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RigFileError(str(path), (("", f"cannot be read: {error}"),)) from None
+    text = text_of(path, fault=RigFileError, hint="`evener scan --init` writes a first one")
     return parse_rig(text, path=str(path))
 
 
 def parse_rig(text: str, *, path: str) -> records.Rig:
     """A rig from the text of its file; `path` is only for messages. Raises RigFileError with every fault."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"^(.*) \(at (line \d+), column \d+\)$", str(error))
-        key, what = (found[2], found[1]) if found else ("", str(error))
-        raise RigFileError(path, ((key, f"not TOML: {what}"),)) from None
-    table, faults = rig_table(data)
+    table, faults = rig_table(toml_of(text, path=path, fault=RigFileError))
     if table is None or faults:
         raise RigFileError(path, tuple(faults), hint="`evener rig schema` lists every key")
     return _rig(table, path)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import combinations
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from evener.config.reading import Fault, key_of, near, plain_fault, repeated, sound, tables, text, texts
 from evener.config.tables import (
     DEFAULT_PORTS,
     KINDS,
@@ -28,21 +28,11 @@ from evener.config.tables import (
     port_range,
 )
 
-Fault = tuple[str, str]  # (key, what is wrong)
 LOOPBACK = "127.0.0.1"
 THE_HEAD_ITSELF = (
     "is the head itself: its memory would be counted, and used, twice. The head needs no endpoint; "
     "evener starts a worker there where one is needed"
 )
-MUST_BE = {
-    "model_type": "must be a table",
-    "dict_type": "must be a table",
-    "list_type": "must be a list",
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-}
 
 
 def rig_table(data: dict[str, Any]) -> tuple[RigTable | None, list[Fault]]:
@@ -61,14 +51,10 @@ def _fault(error: Any) -> Fault:
     loc = _untagged(error["loc"])
     kind = error["type"]
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _key((*loc, "connection")), _connection_fault(error["input"])
+        return key_of((*loc, "connection")), _connection_fault(error["input"])
     if kind == "extra_forbidden":
-        return _key(loc), _unknown_key(error["loc"])
-    if kind == "missing":
-        return _key(loc), "is required"
-    if kind == "value_error":
-        return _key(loc), str(error["ctx"]["error"])
-    return _key(loc), MUST_BE.get(kind) or error["msg"].replace("Input should", "must")
+        return key_of(loc), _unknown_key(error["loc"])
+    return key_of(loc), plain_fault(error)
 
 
 def _untagged(loc: Sequence[str | int]) -> tuple[str | int, ...]:
@@ -76,19 +62,10 @@ def _untagged(loc: Sequence[str | int]) -> tuple[str | int, ...]:
     return (*loc[:2], *loc[3:]) if len(loc) > 2 and loc[0] == "hosts" else tuple(loc)
 
 
-def _key(loc: Sequence[str | int]) -> str:
-    path = ""
-    for part in loc:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
-    return path
-
-
 def _connection_fault(host: Any) -> str:
     given = host.get("connection") if isinstance(host, dict) else None
     kinds = ", ".join(KINDS)
-    return (
-        f"is required: one of {kinds}" if given is None else f'"{given}" is none of {kinds}{_near(str(given), KINDS)}'
-    )
+    return f"is required: one of {kinds}" if given is None else f'"{given}" is none of {kinds}{near(str(given), KINDS)}'
 
 
 def _unknown_key(loc: Sequence[str | int]) -> str:
@@ -97,20 +74,15 @@ def _unknown_key(loc: Sequence[str | int]) -> str:
         owners = [kind for kind, table in KINDS.items() if key in table.model_fields]
         if owners:
             return f'has no meaning where connection = "{loc[2]}"; it belongs to {" and ".join(owners)}'
-    return "unknown key" + _near(key, _keys_beside(loc))
+    return "unknown key" + near(key, _keys_beside(loc))
 
 
 def _keys_beside(loc: Sequence[str | int]) -> Collection[str]:
     """The keys that could have been meant where `loc` ends."""
     words = [part for part in loc[:-1] if isinstance(part, str)]
-    tables: dict[str, type[BaseModel]] = {"serve": ServeTable, "money": MoneyTable, "links": LinkTable, **KINDS}
-    tables |= {"residents": ResidentTable, "cards": StatedCardTable if "stated" in words else CardsTable}
-    return (tables[words[-1]] if words else RigTable).model_fields.keys()
-
-
-def _near(given: str, known: Collection[str]) -> str:
-    near = get_close_matches(given, known, n=1)
-    return f'; did you mean "{near[0]}"?' if near else ""
+    known: dict[str, type[BaseModel]] = {"serve": ServeTable, "money": MoneyTable, "links": LinkTable, **KINDS}
+    known |= {"residents": ResidentTable, "cards": StatedCardTable if "stated" in words else CardsTable}
+    return (known[words[-1]] if words else RigTable).model_fields.keys()
 
 
 # ---- faults between keys
@@ -134,82 +106,56 @@ class _Host:
 
 
 def _cross_faults(data: dict[str, Any]) -> list[Fault]:
-    hosts = [_host(raw) for raw in _tables(data.get("hosts"))]
-    links = _tables(data.get("links"))
+    hosts = [_host(raw) for raw in tables(data.get("hosts"))]
+    links = tables(data.get("links"))
     serve = data["serve"] if isinstance(data.get("serve"), dict) else {}
     return [
-        *_repeated("hosts", [host.name for host in hosts]),
-        *_repeated("links", [_text(link, "name") for link in links]),
+        *repeated("hosts", [host.name for host in hosts]),
+        *repeated("links", [text(link, "name") for link in links]),
         *_link_faults(links, [host.name for host in hosts if host.name]),
         *_tunnel_faults(links, hosts),
         *_head_faults(hosts),
         *_address_faults(hosts, links),
         *_port_faults(hosts, serve.get("port", SERVE_PORT)),
         *_endpoint_faults(hosts),
-        *_ram_faults(_tables(data.get("hosts"))),
+        *_ram_faults(tables(data.get("hosts"))),
         *_serve_faults(serve),
     ]
 
 
-def _tables(value: Any) -> list[dict[str, Any]]:
-    return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
-
-
-def _texts(value: Any) -> list[str | None]:
-    return [item if isinstance(item, str) else None for item in value] if isinstance(value, list) else []
-
-
-def _text(table: Mapping[str, Any], key: str) -> str | None:
-    return table[key] if isinstance(table.get(key), str) else None
-
-
 def _host(raw: Mapping[str, Any]) -> _Host:
-    ports = _sound(check_ports, raw.get("ports", DEFAULT_PORTS))
+    ports = sound(check_ports, raw.get("ports", DEFAULT_PORTS))
     cards = raw["cards"] if isinstance(raw.get("cards"), dict) else {}
     return _Host(
-        kind=_text(raw, "connection"),
-        name=_text(raw, "name"),
-        address=_sound(check_address, raw.get("address")),
+        kind=text(raw, "connection"),
+        name=text(raw, "name"),
+        address=sound(check_address, raw.get("address")),
         has_address="address" in raw,
         ports=port_range(ports) if ports else None,
-        include=len(_texts(cards.get("include"))),
-        endpoints=tuple(_sound(check_endpoint, endpoint) for endpoint in _texts(raw.get("endpoints"))),
+        include=len(texts(cards.get("include"))),
+        endpoints=tuple(sound(check_endpoint, endpoint) for endpoint in texts(raw.get("endpoints"))),
     )
-
-
-def _sound(check: Callable[[str], str], value: Any) -> str | None:
-    """The value when it passes its own check; its fault is told elsewhere."""
-    try:
-        return check(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-
-
-def _repeated(table: str, names: Sequence[str | None]) -> Iterator[Fault]:
-    for i, name in enumerate(names):
-        if name is not None and name in names[:i]:
-            yield f"{table}[{i}].name", f'"{name}" is the name of {table}[{names.index(name)}] already'
 
 
 def _link_faults(links: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Fault]:
     for i, link in enumerate(links):
-        ends = [end for end in _texts(link.get("between")) if end is not None]
+        ends = [end for end in texts(link.get("between")) if end is not None]
         for end in ends:
             if end not in names:
-                yield f"links[{i}].between", f'no host is called "{end}"{_near(end, names)}'
+                yield f"links[{i}].between", f'no host is called "{end}"{near(end, names)}'
         if len(ends) == 2 and ends[0] == ends[1]:
             yield f"links[{i}].between", f'joins "{ends[0]}" with itself'
         addresses = link["addresses"] if isinstance(link.get("addresses"), dict) else {}
         for name in addresses:
             if name not in ends:
-                yield f"links[{i}].addresses.{name}", f"is not one of the two hosts it joins{_near(name, ends)}"
+                yield f"links[{i}].addresses.{name}", f"is not one of the two hosts it joins{near(name, ends)}"
 
 
 def _tunnel_faults(links: Sequence[Mapping[str, Any]], hosts: Sequence[_Host]) -> Iterator[Fault]:
     """A tunnel is ssh from the head to the other end."""
     kinds = {host.name: host.kind for host in hosts}
     for i, link in enumerate(links):
-        ends = _texts(link.get("between"))
+        ends = texts(link.get("between"))
         if link.get("tunnel") is True and hosts and all(end in kinds for end in ends):
             others = [end for end in ends if end != hosts[0].name]
             if hosts[0].kind != "local" or len(others) != 1 or kinds[others[0]] != "ssh":
@@ -275,7 +221,7 @@ def _is_the_head(address: str, head: _Host) -> bool:
 
 def _ram_faults(hosts: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
     for i, host in enumerate(hosts):
-        if "ram_gb_per_s" in host and "ram_gib" not in host and _text(host, "connection") == "stated":
+        if "ram_gb_per_s" in host and "ram_gib" not in host and text(host, "connection") == "stated":
             yield f"hosts[{i}].ram_gb_per_s", "says nothing without ram_gib: how much RAM is there?"
 
 
