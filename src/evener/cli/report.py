@@ -14,7 +14,9 @@ from evener.cli.console import err, out, show_json
 
 if TYPE_CHECKING:
     from evener.edges.run_folder import RunData
+    from evener.records.verdicts import Verdicts
     from evener.report.against_parts import Against
+    from evener.report.beside_parts import Beside
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Form = Literal["html", "md", "csv", "json"]
@@ -26,7 +28,8 @@ def report(
         list[str] | None,
         typer.Argument(
             help="A run folder, an id, its beginning or end, or `last`. Two: the second is held against the first. "
-            "Several evaluations: what they prove, as evener verdict says it.",
+            "More, of any kind: side by side. A file of llama-bench (json, jsonl, csv, sql) stands beside them as "
+            "foreign. Several evaluations: what they prove, as evener verdict says it.",
             show_default="last",
         ),
     ] = None,
@@ -35,28 +38,41 @@ def report(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Where the page goes; default: report.html in the run.")] = None,
     no_html: Annotated[bool, typer.Option("--no-html", help="Write no page.")] = False,
+    post: Annotated[
+        bool, typer.Option("--post", help="Markdown for a blog or a forum, with how it was measured; no page.")
+    ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Show also what cannot be compared, marked and without any verdict.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what a run found, here and as one HTML file that can be mailed; or hold two runs against each other."""
-    from evener.api import runs
+    """Say what a run found, here and as one HTML file that can be mailed; or hold several runs against each other."""
+    from evener.api import side_by_side
+
+    form = asked_form(output, html, no_html=no_html, post=post, as_json=as_json)
+    found = side_by_side.named(run or ["last"])
+    alone = found[0].run if len(found) == 1 else None
+    if post:
+        sys.stdout.write(side_by_side.post(found, anyway=anyway))
+    elif alone:
+        _one(alone, form, html, page=not (no_html or form))
+    elif proved := side_by_side.evaluations(found, anyway=anyway):
+        _verdict(proved, form, html)
+    elif against := side_by_side.two(found):
+        _against(against, form, html)
+    else:
+        _beside(side_by_side.beside(found, anyway=anyway), form, html)
+
+
+def asked_form(output: Form | None, html: Path | None, *, no_html: bool, post: bool, as_json: bool) -> Form | None:
+    """The form for standard output. Raises ConfigurationError for options that contradict each other."""
     from evener.errors import ConfigurationError
 
-    names = run or ["last"]
     if html and no_html:
         raise ConfigurationError("--html and --no-html contradict each other", hint="leave one out")
-    form = chosen_form(output, as_json=as_json)
-    found = [runs.find(name) for name in names]
-    if len(found) == 1:
-        _one(found[0], form, html, page=not (no_html or form))
-    elif all(data.run.what == "eval" for data in found):
-        _verdict(found, form, html)
-    elif len(found) == 2:
-        _against(runs.compare(*found), form, html)
-    else:
-        raise ConfigurationError(
-            f"{len(names)} runs were named: two can be held against each other",
-            hint="evener verdict compares any number of evaluations",
-        )
+    if post and (html or output or as_json):
+        raise ConfigurationError("--post is a form of its own: it goes with no -o, --json or --html")
+    return chosen_form(output, as_json=as_json)
 
 
 def chosen_form(output: Form | None, *, as_json: bool) -> Form | None:
@@ -68,11 +84,10 @@ def chosen_form(output: Form | None, *, as_json: bool) -> Form | None:
     return "json" if as_json else output
 
 
-def _verdict(found: list[RunData], form: Form | None, html: Path | None) -> None:
-    from evener.api import verdicts
+def _verdict(proved: Verdicts, form: Form | None, html: Path | None) -> None:
     from evener.cli import verdict_view
 
-    verdict_view.show(verdicts.verdicts([data.path for data in found]), form, html)
+    verdict_view.show(proved, form, html)
 
 
 def _one(data: RunData, form: Form | None, html: Path | None, *, page: bool) -> None:
@@ -98,6 +113,18 @@ def _against(found: Against, form: Form | None, html: Path | None) -> None:
         out.print(against_view.view(found))
     if html:
         _say_page(runs.write(runs.written_against(found, "html"), html), quiet=bool(form))
+
+
+def _beside(found: Beside, form: Form | None, html: Path | None) -> None:
+    from evener.api import runs, side_by_side
+    from evener.report import beside_view
+
+    if form:
+        sys.stdout.write(side_by_side.written(found, form))
+    else:
+        out.print(beside_view.view(found))
+    if html:
+        _say_page(runs.write(side_by_side.written(found, "html"), html), quiet=bool(form))
 
 
 def _say_page(path: Path, *, quiet: bool) -> None:

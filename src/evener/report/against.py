@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evener.records.conditions import Conditions
 from evener.records.run import Run
 from evener.report import rows
 from evener.report.against_parts import Against, Differing, Figure, FigureOutcome, RunSide, SideFigure
@@ -11,6 +12,8 @@ from evener.report.figures import Apart, Measured, change, measured, told_apart
 from evener.report.parts import Caution, Layout, Story
 from evener.report.words import count, listed
 
+# In `sampling` because the client sends it: drawn anew for each run, or part of the load and compared there.
+_NO_SAMPLING = {"seed", "max_tokens", "max_completion_tokens", "cache_prompt", "ignore_eos", "timings_per_token"}
 _WORDS: dict[Apart, FigureOutcome] = {
     "better": "B is better", "worse": "B is worse", "cannot be separated": "cannot be separated", "unknown": "unknown",
 }  # fmt: skip
@@ -19,7 +22,8 @@ _WORDS: dict[Apart, FigureOutcome] = {
 def against(a: Story, b: Story, run_a: Run, run_b: Run) -> Against:
     """`b` held against `a`. Where they did not measure the same thing, figures stand without any outcome."""
     pairs = matched(a, b)
-    apart = [*_kinds(a, b), *(text for one, other in pairs for text in incomparable(one, other))]
+    apart = [*_kinds(a, b), *unlike(run_a.conditions, run_b.conditions)]
+    apart += [text for one, other in pairs for text in incomparable(one, other)]
     figures = [figure for one, other in pairs for figure in _figures(one, other)]
     if apart:
         figures = [_without_outcome(figure) for figure in figures]
@@ -29,8 +33,8 @@ def against(a: Story, b: Story, run_a: Run, run_b: Run) -> Against:
     if not pairs and not apart:
         cautions.append(Caution(grave=True, text="no layout was measured in both"))
     return Against(
-        a=_side(a),
-        b=_side(b),
+        a=side(a),
+        b=side(b),
         comparable=not apart and bool(pairs),
         sentence=_sentence(figures, bool(apart)),
         cautions=tuple(cautions),
@@ -40,7 +44,8 @@ def against(a: Story, b: Story, run_a: Run, run_b: Run) -> Against:
     )
 
 
-def _side(story: Story) -> RunSide:
+def side(story: Story) -> RunSide:
+    """What a run is called beside others."""
     return RunSide(
         id=story.id, what=story.what, title=story.title, state=story.state, started_at=story.started_at,
         headline=story.headline,
@@ -72,13 +77,25 @@ def _has(layout: Layout, kind: str) -> bool:
     return layout.measured if kind == "users" else getattr(layout, kind) is not None
 
 
-def incomparable(a: Layout, b: Layout) -> Iterator[str]:
+def unlike(a: Conditions, b: Conditions, one: str = "A", other: str = "B") -> Iterator[str]:
+    """Thinking and sampling that are known of both and were not asked alike. What a client sets anew each time, and
+    what makes the load, is no sampling."""
+    if None not in (a.thinking_asked, b.thinking_asked) and a.thinking_asked != b.thinking_asked:
+        yield f"thinking asked: {one} {a.thinking_asked}, {other} {b.thinking_asked}"
+    for name in sorted((a.sampling.keys() & b.sampling.keys()) - _NO_SAMPLING):
+        if a.sampling[name] != b.sampling[name]:
+            values = f"{one} {_as_asked(a.sampling[name])}, {other} {_as_asked(b.sampling[name])}"
+            yield f"sampling, {name}: {values}"
+
+
+def incomparable(a: Layout, b: Layout, one: str = "A", other: str = "B") -> Iterator[str]:
     """What makes figures of users answer different questions: the cache, lengths, who sends and when."""
     if a.crowd is None or b.crowd is None:
         return
     if a.crowd.mode != b.crowd.mode:
-        yield f"A was measured {a.crowd.mode}, B {b.crowd.mode}: the cache alone changes waits many times over"
-    for name, one, other in (
+        modes = f"{one} was measured {a.crowd.mode}, {other} {b.crowd.mode}"
+        yield f"{modes}: the cache alone changes waits many times over"
+    for name, mine, theirs in (
         ("prompt tokens", a.prompt_tokens, b.prompt_tokens),
         ("answer tokens", a.output_tokens, b.output_tokens),
         ("tokens of a shared beginning", a.crowd.shared_prefix_tokens, b.crowd.shared_prefix_tokens),
@@ -86,8 +103,8 @@ def incomparable(a: Layout, b: Layout) -> Iterator[str]:
         ("seconds of thinking", a.crowd.think_s, b.crowd.think_s),
         ("arrivals", a.crowd.arrivals, b.crowd.arrivals),
     ):
-        if one != other:
-            yield f"{name}: A {_as_asked(one)}, B {_as_asked(other)}"
+        if mine != theirs:
+            yield f"{name}: {one} {_as_asked(mine)}, {other} {_as_asked(theirs)}"
 
 
 def _as_asked(value: object) -> str:

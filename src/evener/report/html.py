@@ -10,6 +10,7 @@ from evener.records.load import Spread
 from evener.records.run import Run
 from evener.records.verdicts import Verdicts
 from evener.report import (
+    beside_view,
     charts,
     crowd,
     drawing,
@@ -23,6 +24,7 @@ from evener.report import (
 )
 from evener.report.against_parts import Against
 from evener.report.against_view import written
+from evener.report.beside_parts import Beside
 from evener.report.cautions import holder
 from evener.report.charts import Series
 from evener.report.context_rows import heat
@@ -75,6 +77,26 @@ def page(story: Story, run: Run) -> str:
 def against_page(found: Against) -> str:
     """Two runs side by side, as one page."""
     text: str = _environment().get_template("against.html.j2").render(found=found, written=written)
+    return text
+
+
+def beside_page(found: Beside) -> str:
+    """Several runs side by side, as one page."""
+    from markupsafe import Markup
+
+    dimensions = (*found.evaluations.dimensions, *found.evaluations.arms) if found.evaluations else ()
+    text: str = _environment().get_template("beside.html.j2").render(
+        found=found,
+        view=beside_view,
+        drawn=[
+            (one, Markup(forest(verdict_rows.lines(one), name=f"forest-{n}", groups=one.groups)))
+            for n, one in enumerate(dimensions)
+        ],
+        verdict_cautions=verdict_rows.cautions(found.evaluations) if found.evaluations else (),
+        pair_heads=verdict_rows.PAIR_HEADS,
+        pair_row=verdict_rows.pair_row,
+        remarks=verdict_rows.remarks,
+    )  # fmt: skip
     return text
 
 

@@ -29,7 +29,7 @@ def document(story: Story) -> str:
         f"{escaped(story.basis)}.\n" if story.basis else "",
         _list([f"{'**' if c.grave else ''}{escaped(c.text)}{'**' if c.grave else ''}" for c in story.cautions]),
         _list([escaped(text) for text in story.findings]),
-        *(_pair(story.pair) if story.pair else ()),
+        *(pair(story.pair) if story.pair else ()),
         *(evals_written.markdown(story.evaluation) if story.evaluation else ()),
         *(part for layout in story.layouts for part in _layout(layout)),
         _conditions(story),
@@ -46,6 +46,15 @@ def _list(lines: Sequence[str], heading: str = "") -> str:
 
 
 def _layout(layout: Layout) -> Iterator[str]:
+    yield from figures(layout)
+    if layout.commands:
+        lines = "\n".join(f"# {c.role} on {_one_line(c.host)}\n{_one_line(c.text)}" for c in layout.commands)
+        fence = "~" * max(3, lines.count("~") + 1)  # longer than any run of them inside
+        yield f"{fence}sh\n{lines}\n{fence}\n"
+
+
+def figures(layout: Layout) -> Iterator[str]:
+    """Everything measured on a layout, and what it rests on."""
     load = f" (loaded in {seconds(layout.load_s)})" if layout.load_s is not None else ""
     yield f"#### {escaped(layout.label)}{load}\n"
     if layout.invalid:
@@ -62,10 +71,6 @@ def _layout(layout: Layout) -> Iterator[str]:
     yield _list([escaped(line) for line in watched_lines(layout)])
     if layout.cards:
         yield _memory(layout)
-    if layout.commands:
-        lines = "\n".join(f"# {c.role} on {_one_line(c.host)}\n{_one_line(c.text)}" for c in layout.commands)
-        fence = "~" * max(3, lines.count("~") + 1)  # longer than any run of them inside
-        yield f"{fence}sh\n{lines}\n{fence}\n"
 
 
 def _one_line(text: str) -> str:
@@ -143,7 +148,8 @@ def _scored(scored: Scored) -> str:
     return f"{scored.right}/{scored.n}{ends}"
 
 
-def _pair(result: PairResult) -> Iterator[str]:
+def pair(result: PairResult) -> Iterator[str]:
+    """Two in turns: who they are, and each figure's change."""
     yield _list([f"{side.name}: {escaped(side.label)}" for side in (result.a, result.b)])
     rows = [
         (
