@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from evener import state
-from evener.api import eval_stories, evals, judges
+from evener.api import eval_stories, evals, judges, reviews
+from evener.cli import judge_view
 from evener.edges import run_folder
 from evener.edges.run_folder import read_judgements
-from evener.errors import ConfigurationError
+from evener.errors import ConfigurationError, HostBusy, HostError
+from evener.evals.judging import agreeing
 from evener.ports import ChatReply
 from tests.evals.scripted import Scripted, scripted
 
@@ -69,9 +71,9 @@ def fair(body):
     return f"VERDICT: {'A' if '第' in a else 'B'}"
 
 
-async def judged(names, say=fair, *, agree=lambda leaving: True, **more):
-    async with scripted(Scripted(say)) as server:
-        asked = judges.JudgeAsked(url=server.url, model="claude-test", probes=4, **more)
+async def judged(names, say=fair, *, agree=lambda leaving: True, model="claude-test", slots=2, **more):
+    async with scripted(Scripted(say, model=model, slots=slots)) as server:
+        asked = judges.JudgeAsked(by=server.url, model=model, probes=4, **more)
         found = await judges.judge(names, asked, agree=agree, report=lambda _: None)
     return found
 
@@ -112,8 +114,8 @@ async def test_nothing_is_sent_without_consent(suite):
 
 async def test_what_was_judged_is_not_asked_again(suite, tmp_path):
     name = await run(suite, "m", good)
-    async with scripted(Scripted(fair)) as server:
-        asked = judges.JudgeAsked(url=server.url, model="claude-test", probes=4)
+    async with scripted(Scripted(fair, model="claude-test")) as server:
+        asked = judges.JudgeAsked(by=server.url, model="claude-test", probes=4)
         first, again = [
             await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None) for _ in range(2)
         ]
@@ -146,7 +148,7 @@ async def test_another_server_is_another_judge_though_the_model_has_the_same_nam
     ],
 )
 def test_who_is_at_home(host, at_home):
-    assert judges._is_at_home(host) is at_home
+    assert judges.is_at_home(host) is at_home
 
 
 async def test_a_judge_that_asks_for_a_day_of_patience_gets_a_minute(suite, monkeypatch):
@@ -160,8 +162,8 @@ async def test_a_judge_that_asks_for_a_day_of_patience_gets_a_minute(suite, monk
             return ChatReply(ending="complete", seconds=0.0, status=429, body=b"{}", retry_after_s=86400.0)
 
     monkeypatch.setattr(judges.asyncio, "sleep", sleep)
-    asked = judges.JudgeAsked(url="http://127.0.0.1:1", model="j")
-    judge = judges.Judge(provider="127.0.0.1", url=asked.url, model="j")
+    asked = judges.JudgeAsked(by="http://127.0.0.1:1", model="j")
+    judge = judges.Judge(provider="127.0.0.1", url=asked.by, model="j")
     session = judges._Session(judge=judge, asked=asked, folder=None, report=lambda _: None, of=1)
     (task, *_) = judges.tasks.probes(judges.suites.shipped("restraint").questions, most=1)
     found = await judges._judge(session, Busy(), task)
@@ -171,8 +173,8 @@ async def test_a_judge_that_asks_for_a_day_of_patience_gets_a_minute(suite, monk
 
 async def test_a_broken_line_of_the_cache_is_asked_again(suite, tmp_path):
     name = await run(suite, "m", good)
-    async with scripted(Scripted(fair)) as server:
-        asked = judges.JudgeAsked(url=server.url, model="claude-test", probes=0)
+    async with scripted(Scripted(fair, model="claude-test")) as server:
+        asked = judges.JudgeAsked(by=server.url, model="claude-test", probes=0)
         await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
         for place in (tmp_path / "state" / "judgements").rglob("*.json"):
             place.write_text('{"seconds": "x", "body": 3}')
@@ -228,7 +230,7 @@ async def test_a_key_comes_from_the_environment_and_is_never_written(suite, tmp_
     await judged([name], api_key_env="JUDGE_KEY")
     written = [p for p in (tmp_path / "state").rglob("*") if p.is_file() and b"very-secret-key" in p.read_bytes()]
     assert written == []
-    assert replace(judges.JudgeAsked(url="u", model="m"), api_key_env="X").api_key_env == "X"
+    assert replace(judges.JudgeAsked(by="u", model="m"), api_key_env="X").api_key_env == "X"
 
 
 async def test_answers_that_code_scores_need_no_judge(suite):
@@ -244,6 +246,80 @@ async def test_one_judge_is_reported_once_whatever_it_was_asked(suite):
     (one,) = eval_stories.read(run_folder.open_run(run_folder.find_run(state.runs_folder(), name))).judged
     assert len(one.mqm) == 1
     assert (one.passport.known is None, one.passport.identical is None) == (False, False)
+
+
+async def test_several_judges_decide_by_majority_and_each_one_is_shown(suite):
+    name = await run(suite, "m", poor)
+    await judged([name])
+    await judged([name], lambda body: "VERDICT: 0", model="gemini-test")
+    found = await judged([name], model="gpt-test")
+    (majority,) = found.majority
+    assert (majority.passed.hits, majority.passed.n, majority.split) == (0, 6, 0)
+    (together,) = found.together
+    assert (together.judges, together.n) == (3, 6)
+    assert [(p.raw, p.n) for p in together.pairs] == [(0.0, 6), (1.0, 6), (0.0, 6)]
+    assert found.mqm[0].sound.hits == 0
+
+
+async def test_people_who_looked_at_random_are_in_the_passport_and_correct_it(suite, monkeypatch):
+    monkeypatch.setattr(agreeing, "LEAST_LABELS", 4)
+    monkeypatch.setattr(agreeing, "LEAST_CLUSTERS", 2)
+    name = await run(suite, "m", good)
+    sitting = reviews.sit([name], reviewer="ann", pool="random")
+    for n, item in enumerate(sitting.left[:4]):
+        sitting.say(item, "wrong" if n == 0 else "right")
+    found = await judged([name])
+    (share,) = found.corrected
+    assert (share.judge_mean, share.people_mean, share.mean, share.labelled) == (1.0, 0.75, 0.75, 4)
+    assert (found.passport.people.hits, found.passport.people.n) == (3, 4)
+
+
+async def test_two_sessions_do_not_judge_one_run_at_once(suite):
+    name = await run(suite, "m", good)
+    with run_folder.alone(state.runs_folder() / name), pytest.raises(HostBusy, match=f"{name} goes on in another"):
+        await judged([name])
+
+
+async def test_a_candidate_under_another_name_is_still_itself(suite):
+    """A llama.cpp server answers to any name; what it serves is asked."""
+    name = await run(suite, "m", good)
+    async with scripted(Scripted(fair)) as server:
+        asked = judges.JudgeAsked(by=server.url, model="claude-test")
+        with pytest.raises(ConfigurationError, match="scripted would judge scripted, a relative"):
+            await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
+
+
+async def test_a_judge_at_home_is_never_asked_more_at_once_than_it_has_slots(suite):
+    name = await run(suite, "m", good)
+    async with scripted(Scripted(fair, model="claude-test", slots=1, slow_s=0.01)) as server:
+        most = []
+        server.say = lambda body: most.append(server.running) or fair(body)
+        asked = judges.JudgeAsked(by=server.url, parallel=8, probes=0)
+        found = await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
+    assert (found.judge.model, set(most)) == ("claude-test", {1})
+
+
+async def test_a_judge_that_nobody_has_loaded_is_one_clear_line(suite):
+    name = await run(suite, "m", good)
+    with pytest.raises(HostError, match=r"no judge answers at http://127.0.0.1:9") as told:
+        await judges.judge([name], judges.JudgeAsked(by="127.0.0.1:9"), agree=lambda _: True, report=lambda _: None)
+    assert "evener up" in told.value.hint
+
+
+async def test_a_judge_elsewhere_must_be_named_before_anything_is_sent(suite):
+    name = await run(suite, "m", good)
+    asked = judges.JudgeAsked(by="https://api.example.com")
+    with pytest.raises(ConfigurationError, match=r"which model of https://api.example.com"):
+        await judges.judge([name], asked, agree=lambda _: True, report=lambda _: None)
+
+
+def test_what_stays_at_home_is_said_to_stay_and_is_not_asked(capsys):
+    agree = judge_view.agreement(yes=False)
+    assert agree(judges.Leaving(host="127.0.0.1", requests=12, tokens=900, cost=None, at_home=True))
+    assert not agree(judges.Leaving(host="api.example.com", requests=12, tokens=900, cost=0.5, at_home=False))
+    home, away = capsys.readouterr().err.splitlines()
+    assert home == "12 questions, about 900 tokens, go to 127.0.0.1, which is at home: nothing leaves this house"
+    assert away == "12 questions, about 900 tokens, go to api.example.com; at most 0.50 in all"
 
 
 def test_chinese_costs_more_tokens_than_its_characters_would_in_english():

@@ -54,7 +54,7 @@ async def scripted(server):
             return web.Response()
         if isinstance(text, int):
             return web.json_response({"error": {"message": "no"}}, status=text)
-        return web.json_response(_document(text, min(len(_rendered(body).split()), server.reads)))
+        return web.json_response(_document(server.model, text, min(len(_rendered(body).split()), server.reads)))
 
     async def models(request):
         if server.down:
@@ -101,10 +101,10 @@ def _rendered(body):
     return " ".join(f"[{one['role']}] {one['content']}" for one in body["messages"]) + " [assistant]"
 
 
-def _document(text, prompt_tokens):
+def _document(model, text, prompt_tokens):
     message = {"role": "assistant", "content": text}
     return {
-        "model": "scripted",
+        "model": model,
         "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
         "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": max(1, len(text.split()))},
     }

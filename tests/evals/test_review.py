@@ -1,8 +1,16 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
-from evener.evals.review import between, items, left, machine_labels, standing_labels, with_machine, with_people
+from evener.evals.review import (
+    between,
+    by_person,
+    consensus,
+    items,
+    left,
+    machine_labels,
+    standing_labels,
+    with_machine,
+)
 from evener.records.answers import Asked, JudgeIdentity, Judgement, Review
 from tests.evals.answered import answer, question
 
@@ -65,8 +73,8 @@ def test_answers_that_are_no_evidence_are_not_shown():
 def test_a_label_that_was_taken_back_is_open_again():
     queue = items(QUESTIONS, answers(n=2), pool="random", seed="run")
     reviews = [said(0, "right"), said(1, "wrong"), said(0, None)]
-    assert [i.question.id for i in left(queue, reviews, "ann")] == ["q0"]
-    assert len(left(queue, reviews, "bob")) == 2
+    assert [i.question.id for i in left(queue, reviews, "ann", pool="random")] == ["q0"]
+    assert len(left(queue, reviews, "bob", pool="random")) == 2
     assert [one.label for one in standing_labels(reviews).values()] == ["wrong"]
 
 
@@ -97,6 +105,28 @@ def test_two_people_are_compared_on_what_both_labelled():
     assert (found.n, found.raw) == (1, 1.0)
 
 
-@pytest.mark.parametrize(("pool", "pairs"), [("random", [("right", "wrong")]), ("decisive", [])])
-def test_only_the_random_pool_may_correct_a_judge(pool, pairs):
-    assert with_people([judged(0, "PASS")], [said(0, "wrong", pool=pool)]) == pairs
+def test_what_was_labelled_for_deciding_much_is_still_part_of_the_random_sample():
+    queue = items(QUESTIONS, answers(n=3), pool="random", seed="run")
+    reviews = [said(0, "wrong", pool="decisive")]
+    assert [i.question.id for i in left(queue, reviews, "ann", pool="random")] == [i.question.id for i in queue]
+    assert len(left(queue, reviews, "ann", pool="decisive")) == 2
+
+
+def test_a_label_of_another_pool_leaves_that_of_the_random_one_alone():
+    reviews = [said(0, "right"), said(0, "wrong", pool="decisive")]
+    (one,) = standing_labels(reviews, pool="random").values()
+    assert one.label == "right"
+    assert by_person(reviews) == {"ann": {(asked(0), None): "wrong"}}, "the last word, where pools do not matter"
+
+
+def test_people_who_are_divided_say_nothing_together():
+    reviews = [said(0, "right"), said(0, "wrong", who="bob"), said(1, "right"), said(1, "right", who="bob")]
+    reviews.append(said(1, "wrong", who="eve"))
+    assert consensus(by_person(reviews)) == {(asked(1), None): "right"}
+
+
+def test_where_judges_differ_without_a_majority_the_machine_says_nothing():
+    other = JudgeIdentity(provider="h", model="k", prompt_sha256="0")
+    judgements = [judged(0, "PASS"), replace(judged(0, "FAIL"), judge=other), judged(1, "PASS"), judged(2, "PASS")]
+    judgements.append(replace(judged(1, "PASS"), judge=other))
+    assert machine_labels(judgements, {asked(0): 1.0}) == {(asked(1), None): "right"}

@@ -33,6 +33,11 @@ def result_of(data: RunData) -> EvalResult | None:
     return next((stage.evaluation for stage in stages if stage.evaluation is not None), None)
 
 
+def served(data: RunData) -> str | None:
+    """The model as its server called it when the run began; None where nobody kept that."""
+    return next((fact.data.get("served") for fact in data.facts if fact.kind == evals.ASKED), None)
+
+
 def single_scores(result: EvalResult | None) -> dict[str, float | None]:
     """Question to the mean of its epochs, asked once; empty without a result."""
     return {

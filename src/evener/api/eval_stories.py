@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from evener.api import eval_runs, evals, judges
+from evener.api import eval_runs, evals
 from evener.edges import run_folder
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import review
 from evener.evals.judging import counting, families
-from evener.records.answers import Answer, Judgement, Review
+from evener.evals.judging.everybody import Everybody, everybody, passport_marks
+from evener.evals.judging.labels import Thing
+from evener.records.answers import Answer, Judgement, Label, Pool, Review
 from evener.records.evaluation import EvalAsked, EvalResult
 from evener.records.questions import Question
-from evener.report.evals_parts import Evaluated, Judged, Labels
+from evener.report.evals_parts import Evaluated, Judged, Jury, Labels
+from evener.stats.agreement import alpha
 
 
 def read(data: RunData) -> Evaluated | None:
@@ -28,13 +30,15 @@ def read(data: RunData) -> Evaluated | None:
     questions, notes = _questions(data, asked)
     judgements = run_folder.read_judgements(data.path)
     reviews = run_folder.read_reviews(data.path)
+    house = everybody(judgements, reviews, {name: question.cluster for name, question in questions.items()})
     return Evaluated(
         candidate=result.candidate if result else asked.candidate if asked else data.path.name,
         asked=asked,
         result=result,
         answers=len(latest),
         outcomes=dict(Counter(answer.outcome for answer in latest)),
-        judged=_judged(questions, judgements, reviews, result),
+        judged=tuple(_one_judge(house, name, questions, result) for name in house.judges),
+        jury=_jury(house) if judgements else None,
         labels=_labels(latest, judgements, reviews, result),
         notes=tuple(notes if judgements else ()),
     )
@@ -57,25 +61,10 @@ def _questions(data: RunData, asked: EvalAsked | None) -> tuple[dict[str, Questi
         return {}, [f"{error.message}: penalties of translations cannot be worked out"]
 
 
-def _judged(
-    questions: Mapping[str, Question],
-    judgements: Sequence[Judgement],
-    reviews: Sequence[Review],
-    result: EvalResult | None,
-) -> tuple[Judged, ...]:
-    """One per judge, by all that tells two of them apart; its templates differ with what it was asked."""
-    by_judge: dict[str, list[Judgement]] = {}
-    for one in judgements:
-        by_judge.setdefault(repr(replace(one.judge, prompt_sha256="")), []).append(one)
-    return tuple(_one_judge(questions, mine, reviews, result) for mine in by_judge.values())
-
-
-def _one_judge(
-    questions: Mapping[str, Question], mine: Sequence[Judgement], reviews: Sequence[Review], result: EvalResult | None
-) -> Judged:
+def _one_judge(house: Everybody, name: str, questions: Mapping[str, Question], result: EvalResult | None) -> Judged:
+    mine = house.judges[name]
     known = [one for one in mine if one.probe is not None or one.asked.question in questions]
-    passport = counting.passport(mine, people=review.with_people(mine, reviews))
-    judge = mine[0].judge
+    passport, judge = house.passport(name), mine[0].judge
     names = (result.model, result.candidate) if result else ()
     own = [name for name in dict.fromkeys(names) if families.is_related(judge.model, name)]
     return Judged(
@@ -84,11 +73,17 @@ def _one_judge(
         unparseable=sum(one.outcome == "judge_unparseable" for one in mine),
         failed=sum(one.outcome == "judge_error" for one in mine),
         mqm=counting.mqm_results(questions, known),
-        rubric=counting.rubric_results(mine),
-        pairs=counting.pair_results(mine, {name: q.cluster for name, q in questions.items()}),
+        rubric=counting.rubric_results(mine, house.clusters),
+        pairs=counting.pair_results(mine, house.clusters),
         passport=passport,
-        marks=(*(f"judges its own family: {name}" for name in own), *judges.passport_marks(passport)),
+        marks=(*(f"judges its own family: {name}" for name in own), *passport_marks(passport)),
+        corrected=house.corrections(name),
     )
+
+
+def _jury(house: Everybody) -> Jury:
+    several = house.majority
+    return Jury(majority=several, corrected=house.corrections(None) if several else (), together=house.together)
 
 
 def _labels(
@@ -98,10 +93,11 @@ def _labels(
     result: EvalResult | None,
 ) -> tuple[Labels, ...]:
     machine = review.machine_labels(judgements, eval_runs.scores_by_code(answers, result))
-    standing = list(review.standing_labels(reviews).values())
     found = []
-    for pool in dict.fromkeys(one.pool for one in standing):
-        mine = [one for one in standing if one.pool == pool]
+    for pool in dict.fromkeys(one.pool for one in reviews):
+        mine = list(review.standing_labels(reviews, pool=pool).values())
+        if not mine:
+            continue
         alike = review.with_machine(reviews, machine, pool=pool)
         found.append(
             Labels(
@@ -112,6 +108,14 @@ def _labels(
                 agreement=alike.raw,
                 kappa=alike.kappa,
                 ac1=alike.ac1,
+                alpha=_alpha(reviews, machine, pool),
             )
         )
     return tuple(found)
+
+
+def _alpha(reviews: Sequence[Review], machine: Mapping[Thing, Label], pool: Pool) -> float | None:
+    """Of code or judges and each person by name."""
+    people = review.by_person(reviews, pool=pool)
+    things = dict.fromkeys(thing for said in people.values() for thing in said)
+    return alpha([[machine.get(thing), *(said.get(thing) for said in people.values())] for thing in things])

@@ -15,37 +15,41 @@ from typing import Any
 
 from evener import state
 from evener.api import eval_runs, evals, measure
-from evener.bench.client import BaseUrl, base_url
+from evener.bench.client import BaseUrl
 from evener.edges import chat, run_folder
+from evener.edges.http import AioHttp
 from evener.edges.run_folder import RunData, RunFolder
 from evener.edges.writing import write_whole, writing
-from evener.errors import CannotRun, ConfigurationError, Interrupted
-from evener.evals import review, suites
-from evener.evals.judging import counting, families, talking, tasks
+from evener.errors import CannotRun, ConfigurationError, HostError, Interrupted
+from evener.evals import suites
+from evener.evals.judging import counting, everybody, families, labels, talking, tasks
 from evener.evals.judging.talking import Api, Judge
 from evener.evals.judging.tasks import Task
 from evener.ports import Chat, ChatReply, Report
 from evener.records.answers import Answer, Judgement
 from evener.records.evaluation import EvalAsked
 from evener.records.events import Progress
-from evener.records.judging import JudgeResult, Passport
+from evener.records.judging import JudgeResult
 from evener.records.questions import Question
 from evener.together import together
 
 ATTEMPTS = 3
 PAUSE_S = 2.0
 LONGEST_PAUSE_S = 60.0  # whatever a busy judge asks for
-BELIEVED_FROM = 0.8  # of known labels; a judge below it is marked
 CHARACTERS_PER_TOKEN = 3.0  # of ASCII, for a rough count before anything is sent, rather too many than too few
 TOKENS_PER_OTHER = 1.5  # characters: Chinese takes about one each, rare ones two or three
+ANSWERS_WITHIN_S = 10.0  # what a server at home says of itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAsked:
-    """Who judges, and how. `api_key_env` names a variable; the key is never kept. Prices are per million tokens."""
+    """Who judges, and how. `by` is a URL or a deployment of ours; `model` None is what a server at home serves.
 
-    url: str
-    model: str
+    `api_key_env` names a variable; the key is never kept. Prices are per million tokens.
+    """
+
+    by: str
+    model: str | None = None
     api: Api = "openai"
     api_key_env: str | None = None
     most_tokens: int = 1024
@@ -79,6 +83,17 @@ class _Run:
     model: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Door:
+    """Where the judge answers, under which name, and how many questions it takes at once."""
+
+    url: BaseUrl
+    key: str | None = field(default=None, repr=False)
+    model: str
+    names: tuple[str, ...]  # the model's, as it was called and as the server calls what it serves
+    parallel: int
+
+
 async def judge(
     named: Sequence[str],
     asked: JudgeAsked,
@@ -90,17 +105,24 @@ async def judge(
     """Judge the answers of one run, or those of two against each other. Judgements are kept in the (first) run.
 
     `agree` is asked once, before anything is sent. Raises ConfigurationError when there is nothing to judge, the judge
-    is of a candidate's own family, its key is missing, or `agree` says no.
+    is of a candidate's own family, its key is missing, or `agree` says no; HostBusy while another session judges this
+    run, or goes on with it.
     """
     runs = [_open(name, base) for name in named]
     run_folder.require_different(run.data.path for run in runs)
-    url = base_url(asked.url)
-    key = _key(asked)
-    marks = _relations(asked, runs)
+    with run_folder.alone(runs[0].data.path):
+        return await _judged(runs, asked, agree, report)
+
+
+async def _judged(
+    runs: Sequence[_Run], asked: JudgeAsked, agree: Callable[[Leaving], bool], report: Report
+) -> JudgeResult:
+    door = await _door(asked)
+    marks = _relations(door, runs, wanted=asked.related)
     judge_ = Judge(
-        provider=url.host,
-        url=str(url),
-        model=asked.model,
+        provider=door.url.host,
+        url=str(door.url),
+        model=door.model,
         api=asked.api,
         parameters={"temperature": asked.temperature, "max_tokens": asked.most_tokens} | asked.extra,
     )
@@ -112,7 +134,7 @@ async def judge(
         )
     todo += tasks.retests(todo, most=asked.probes)
     todo += tasks.probes(suites.shipped("restraint").questions, most=asked.probes)
-    leaving = _leaving(url, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
+    leaving = _leaving(door.url, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
     if leaving.requests and not agree(leaving):
         raise ConfigurationError("nothing was sent", hint="--yes agrees beforehand")
     session = _Session(
@@ -120,8 +142,53 @@ async def judge(
     )
     before = run_folder.read_judgements(runs[0].data.path)
     session.written = {repr(replace(one, at=_ANY_TIME)) for one in before}
-    partial = await _all(session, url, key, todo)
+    partial = await _all(session, door, todo)
     return _result(session, runs, marks, partial)
+
+
+async def _door(asked: JudgeAsked) -> _Door:
+    """Raises ConfigurationError for a judge that has no name, HostError for one at home that nobody answers for."""
+    named = measure.target(asked.by, api_key_env=asked.api_key_env)
+    key = named.api_key if named.ours else _key(asked)
+    served: tuple[str, ...] = ()
+    slots: int | None = None
+    if asked.api == "openai" and is_at_home(named.url.host):  # elsewhere nothing is asked before somebody agrees
+        served, slots = await _served(named.url, key)
+    model = asked.model or next(iter(served), None)
+    if model is None:
+        raise ConfigurationError(f"which model of {named.name} is the judge?", hint="--model NAME, as its API calls it")
+    return _Door(
+        url=named.url,
+        key=key,
+        model=model,
+        names=tuple(dict.fromkeys((model, *served))),
+        parallel=min(asked.parallel, slots or asked.parallel),
+    )
+
+
+async def _served(url: BaseUrl, key: str | None) -> tuple[tuple[str, ...], int | None]:
+    """What a server at home says that it serves, and how many it serves at once, where it says so.
+
+    A llama.cpp server answers to any name, so that only this tells whether a judge is a candidate under another one.
+    Raises HostError when nobody listens.
+    """
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    models = await AioHttp().get(f"{url}/v1/models", within_s=ANSWERS_WITHIN_S, headers=headers)
+    if models is None:
+        raise HostError(f"no judge answers at {url}", hint="load one after the candidates: evener up MODEL --detach")
+    props = await AioHttp().get(f"{url}/props", within_s=ANSWERS_WITHIN_S, headers=headers)
+    listed, slots = _field(models.body, "data"), _field(props.body, "total_slots") if props else None
+    known = [one["id"] for one in listed if isinstance(one, dict) and "id" in one] if isinstance(listed, list) else []
+    return tuple(map(str, known)), slots if isinstance(slots, int) and slots > 0 else None
+
+
+def _field(body: bytes, name: str) -> Any:
+    """None where the document is none, or has no such field."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return document.get(name) if isinstance(document, dict) else None
 
 
 def _open(name: str, base: Path | None) -> _Run:
@@ -133,7 +200,7 @@ def _open(name: str, base: Path | None) -> _Run:
         asked=asked,
         questions=eval_runs.questions_of(data),
         answers=tuple(eval_runs.single_answers(data)),
-        model=result.model if result else None,
+        model=result.model if result else eval_runs.served(data),
     )
 
 
@@ -148,20 +215,26 @@ def _key(asked: JudgeAsked) -> str | None:
     return key
 
 
-def _relations(asked: JudgeAsked, runs: Sequence[_Run]) -> list[str]:
+def _relations(door: _Door, runs: Sequence[_Run], *, wanted: bool) -> list[str]:
     """What must be said of judge and candidates. Raises ConfigurationError for relatives, unless they are wanted."""
     marks = []
     for run in runs:
         for name in dict.fromkeys(name for name in (run.model, run.asked.candidate) if name):
-            related = families.is_related(asked.model, name)
-            if related and not asked.related:
+            relative = next((mine for mine in door.names if families.is_related(mine, name)), None)
+            if relative and not wanted:
                 raise ConfigurationError(
-                    f"{asked.model} would judge {name}, a relative", hint="another judge, or --related and be marked"
+                    f"{relative} would judge {name}, a relative", hint="another judge, or --related and be marked"
                 )
-            if related:
+            if relative:
                 marks.append(f"judges its own family: {name}")
-    known = families.family(asked.model) is not None
-    return list(dict.fromkeys(marks)) + ([] if known else [f"nobody here knows the family of {asked.model}"])
+    known = any(families.family(mine) is not None for mine in door.names)
+    return list(dict.fromkeys(marks)) + ([] if known else [f"nobody here knows the family of {door.model}"])
+
+
+def _called(model: str, runs: Sequence[_Run]) -> list[str]:
+    """What must be said once the replies have told whose they are."""
+    names = dict.fromkeys(name for run in runs for name in (run.model, run.asked.candidate) if name)
+    return [f"judges its own family: {name}" for name in names if families.is_related(model, name)]
 
 
 def _todo(runs: Sequence[_Run]) -> list[Task]:
@@ -184,7 +257,7 @@ def _leaving(url: BaseUrl, judge: Judge, todo: Sequence[Task], asked: JudgeAsked
     cost = None
     if asked.price_in is not None and asked.price_out is not None:
         cost = (tokens * asked.price_in + len(todo) * asked.most_tokens * asked.price_out) / 1e6
-    return Leaving(host=url.host, requests=len(todo), tokens=tokens, cost=cost, at_home=_is_at_home(url.host))
+    return Leaving(host=url.host, requests=len(todo), tokens=tokens, cost=cost, at_home=is_at_home(url.host))
 
 
 def _tokens(text: str) -> float:
@@ -192,7 +265,7 @@ def _tokens(text: str) -> float:
     return plain / CHARACTERS_PER_TOKEN + (len(text) - plain) * TOKENS_PER_OTHER
 
 
-def _is_at_home(host: str) -> bool:
+def is_at_home(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -229,17 +302,18 @@ class _Session:
         self.report(Progress(what="judging", done=len(self.judgements), of=self.of))
 
 
-async def _all(session: _Session, url: BaseUrl, key: str | None, todo: Sequence[Task]) -> str | None:
+async def _all(session: _Session, door: _Door, todo: Sequence[Task]) -> str | None:
     """Judge everything; why not all of it, where that is so."""
     left = deque(todo)
-    async with chat.chat(str(url), headers=_headers(session.judge, key), path=talking.PATHS[session.judge.api]) as door:
+    headers, path = _headers(session.judge, door.key), talking.PATHS[session.judge.api]
+    async with chat.chat(str(door.url), headers=headers, path=path) as line:
 
         async def one_after_the_other() -> None:
             while left:
-                session.keep(await _judge(session, door, left.popleft()))
+                session.keep(await _judge(session, line, left.popleft()))
 
         try:
-            await together(one_after_the_other() for _ in range(session.asked.parallel))
+            await together(one_after_the_other() for _ in range(door.parallel))
         except asyncio.CancelledError:
             measure.not_cancelled()
             return measure.INTERRUPTED
@@ -256,13 +330,13 @@ def _headers(judge: Judge, key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-async def _judge(session: _Session, door: Chat, task: Task) -> Judgement:
+async def _judge(session: _Session, line: Chat, task: Task) -> Judgement:
     kept = None if task.probe == "retest" else _cached(session.judge, task)
     if kept is not None:
         session.from_cache += 1
         return talking.judgement(session.judge, task, kept)
     for attempt in range(1, ATTEMPTS + 1):
-        reply = await door.ask(talking.request(session.judge, task), within_s=session.asked.timeout_s)
+        reply = await line.ask(talking.request(session.judge, task), within_s=session.asked.timeout_s)
         session.requests += 1
         if attempt == ATTEMPTS or (reply.ending == "complete" and reply.status not in (429, 500, 502, 503, 529)):
             break
@@ -301,12 +375,16 @@ def _remember(judge: Judge, task: Task, reply: ChatReply) -> None:
 
 def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: str | None) -> JudgeResult:
     judgements = session.judgements
-    questions = {name: question for run in runs for name, question in run.questions.items()}
-    people = review.with_people(judgements, run_folder.read_reviews(runs[0].data.path))
-    found = counting.passport(judgements, people=people)
-    identity = judgements[0].judge if judgements else None
-    if identity is None:
+    if not judgements:
         raise Interrupted("interrupted before the judge had answered")
+    # What the replies call it: an error calls it what it was asked as.
+    identity = next((one.judge for one in judgements if one.outcome != "judge_error"), judgements[0].judge)
+    questions = {name: question for run in runs for name, question in run.questions.items()}
+    clusters = {name: question.cluster for name, question in questions.items()}
+    path = runs[0].data.path
+    house = everybody.everybody(run_folder.read_judgements(path), run_folder.read_reviews(path), clusters)
+    name = labels.name_in(house.judges, identity)
+    found = house.passport(name, judgements)
     return JudgeResult(
         judge=identity,
         asked=session.requests,
@@ -316,28 +394,16 @@ def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: 
         tokens=_sum([one.tokens for one in judgements]),
         seconds=sum(one.seconds or 0.0 for one in judgements),
         mqm=counting.mqm_results(questions, judgements),
-        rubric=counting.rubric_results(judgements),
-        pairs=counting.pair_results(judgements, {name: q.cluster for name, q in questions.items()}),
+        rubric=counting.rubric_results(judgements, clusters),
+        pairs=counting.pair_results(judgements, clusters),
         passport=found,
-        marks=(*marks, *passport_marks(found)),
+        marks=tuple(dict.fromkeys((*marks, *_called(identity.model, runs), *everybody.passport_marks(found)))),
+        corrected=house.corrections(name),
+        majority=house.majority,
+        together=house.together,
         partial=partial,
         notes=("no two judges are equivalent: compare candidates judged by the same one only",),
     )
-
-
-def passport_marks(found: Passport) -> list[str]:
-    """What speaks against a judge: probes that it failed too often."""
-    return [
-        f"{what}: {one.hits} of {one.n}"
-        for what, one in (
-            ("known labels right", found.known),
-            ("same verdict when asked again", found.retest),
-            ("same winner in both orders", found.order),
-            ("a tie between an answer and itself", found.identical),
-            ("not taken in by length", found.length),
-        )
-        if one is not None and one.hits < BELIEVED_FROM * one.n
-    ]
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

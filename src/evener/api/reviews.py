@@ -13,6 +13,7 @@ from evener.edges import run_folder
 from evener.edges.run_folder import RunFolder
 from evener.errors import ConfigurationError
 from evener.evals import review
+from evener.evals.judging.labels import Thing
 from evener.evals.review import Item
 from evener.records.answers import Asked, Label, Pool, Review
 from evener.stats.agreement import Agreement
@@ -27,12 +28,12 @@ class Sitting:
     folder: RunFolder
     queue: list[Item]
     reviews: list[Review]
-    machine: dict[object, Label]
+    machine: dict[Thing, Label]
     mine: list[Item] = field(default_factory=list)  # labelled in this sitting, last one last
 
     @property
     def left(self) -> list[Item]:
-        return review.left(self.queue, self.reviews, self.reviewer)
+        return review.left(self.queue, self.reviews, self.reviewer, pool=self.pool)
 
     @property
     def next(self) -> Item | None:
@@ -107,5 +108,5 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
     )
 
 
-def _by_asked(machine: dict[object, Label]) -> dict[Asked, Label]:
-    return {key[0]: label for key, label in machine.items() if isinstance(key, tuple)}
+def _by_asked(machine: dict[Thing, Label]) -> dict[Asked, Label]:
+    return {asked: label for (asked, _), label in machine.items()}

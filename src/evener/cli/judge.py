@@ -13,8 +13,12 @@ def judge(
     run: Annotated[
         list[str], typer.Argument(help="One run of evener eval; or two, to compare their answers in pairs.")
     ],
-    by: Annotated[str, typer.Option(metavar="URL", help="The judge's API, e.g. http://127.0.0.1:8080.")],
-    model: Annotated[str, typer.Option(help="The judge, as its API calls it.")],
+    by: Annotated[
+        str, typer.Option(metavar="URL", help="The judge's API, e.g. http://127.0.0.1:8080; or a deployment's name.")
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="The judge, as its API calls it. Default, at home: what the server serves.")
+    ] = None,
     api: Annotated[Literal["openai", "anthropic"], typer.Option(help="Which language it speaks.")] = "openai",
     key_env: Annotated[
         str | None, typer.Option(metavar="NAME", help="Variable that holds its key; read from the environment only.")
@@ -37,15 +41,16 @@ def judge(
 ) -> None:
     """Let another model judge answers: errors of translations, rubrics, or which of two is better.
 
-    Before anything is sent it is said what goes where, and asked. The judge is tested as it judges; what was judged
-    once is not asked again. A model does not judge its own family.
+    Before anything leaves this house it is said what goes where, and asked. The judge is tested as it judges; what was
+    judged once is not asked again. A model does not judge its own family. Judge with others as well: more than half of
+    them decide.
     """
     from evener.api import judges
     from evener.cli import judge_view as view
     from evener.cli.console import progress_bar, run_async
 
     asked = judges.JudgeAsked(
-        url=by,
+        by=by,
         model=model,
         api=api,
         api_key_env=key_env,

@@ -12,7 +12,10 @@ from rich.table import Table
 from evener.cli.console import err, out, show_json
 from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
-from evener.records.judging import Hits, JudgeResult
+from evener.records.judging import JudgeResult
+from evener.report import judges_rows
+from evener.report.evals_parts import Jury
+from evener.report.judges_rows import share
 
 if TYPE_CHECKING:
     from evener.api.judges import Leaving
@@ -29,12 +32,13 @@ def agreement(*, yes: bool) -> Callable[[Leaving], bool]:
     """Says what goes where. At home nobody is asked; elsewhere --yes or a person at a terminal agrees."""
 
     def agree(leaving: Leaving) -> bool:
+        sent = f"{leaving.requests} questions, about {leaving.tokens} tokens, go to {escape(leaving.host)}"
+        if leaving.at_home:
+            err.print(f"{sent}, which is at home: nothing leaves this house", soft_wrap=True)
+            return True
         cost = "its price is not known" if leaving.cost is None else f"at most {leaving.cost:.2f} in all"
-        err.print(
-            f"{leaving.requests} questions, about {leaving.tokens} tokens, go to {escape(leaving.host)}; {cost}",
-            soft_wrap=True,
-        )
-        if yes or leaving.at_home:
+        err.print(f"{sent}; {cost}", soft_wrap=True)
+        if yes:
             return True
         if not sys.stdin.isatty():
             return False
@@ -67,18 +71,9 @@ def raise_unless_whole(found: JudgeResult) -> None:
 
 def remarks(found: JudgeResult) -> list[str]:
     """The judge's passport and whatever speaks against it, one line each."""
-    lines = []
-    if found.passport is not None:
-        p = found.passport
-        told = (
-            ("known labels", p.known),
-            ("again", p.retest),
-            ("both orders", p.order),
-            ("itself against itself", p.identical),
-            ("padding", p.length),
-        )
-        known = [f"{name} {_share(one)}" for name, one in told if one is not None]
-        lines.append(f"passport: {', '.join(known)}" if known else "passport: not tested (--probes)")
+    lines = [] if found.passport is None else [judges_rows.passport_line(found.passport)]
+    lines += judges_rows.corrected_lines(found.corrected)
+    lines += judges_rows.jury_lines(Jury(majority=found.majority, corrected=(), together=found.together))
     lines += [f"mark: {mark}" for mark in found.marks]
     tokens = "tokens not counted" if found.tokens is None else f"{found.tokens} tokens"
     lines.append(
@@ -91,7 +86,8 @@ def remarks(found: JudgeResult) -> list[str]:
 def _mqm(found: JudgeResult) -> Table | None:
     if not found.mqm:
         return None
-    shown = _table("candidate", "direction", "#penalty per 1000", "#95 %", "#segments", "#documents", "errors")
+    heads = ("candidate", "direction", "#penalty per 1000", "#95 %", "#segments", "#documents")
+    shown = _table(*heads, "without grave ones", "errors")
     for one in found.mqm:
         errors = ", ".join(f"{n} {severity}" for severity, n in one.errors.items())
         invented = f"; {one.invented} quotes not in the text" if one.invented else ""
@@ -102,6 +98,7 @@ def _mqm(found: JudgeResult) -> Table | None:
             UNKNOWN if one.interval is None else f"{one.interval[0]:.0f}-{one.interval[1]:.0f}",
             str(one.segments),
             str(one.documents),
+            UNKNOWN if one.sound is None else share(one.sound),
             (errors or "none") + invented,
         )
     return shown
@@ -112,7 +109,7 @@ def _rubric(found: JudgeResult) -> Table | None:
         return None
     shown = _table("candidate", "met the rubric")
     for one in found.rubric:
-        shown.add_row(escape(one.candidate), _share(one.passed))
+        shown.add_row(escape(one.candidate), share(one.passed))
     return shown
 
 
@@ -130,11 +127,6 @@ def _pairs(found: JudgeResult) -> Table | None:
             UNKNOWN if one.p is None else f"{one.p:.3f}",
         )
     return shown
-
-
-def _share(one: Hits) -> str:
-    interval = "" if one.interval is None else f" ({one.interval[0]:.0%}-{one.interval[1]:.0%})"
-    return f"{one.hits}/{one.n}{interval}"
 
 
 def _table(*columns: str) -> Table:

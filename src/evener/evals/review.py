@@ -10,13 +10,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evener.evals.judging.labels import KINDS, Labels, Thing, by_judge, labels, majorities, majority
 from evener.records.answers import EVIDENCE, Answer, Asked, Judgement, Label, Pool, Review
 from evener.records.questions import Question
 from evener.stats.agreement import Agreement, agreement
 
 LABELS_ALONE: dict[str, Label] = {"r": "right", "w": "wrong", "u": "unsure"}
 LABELS_PAIR: dict[str, Label] = {"1": "first", "2": "second", "t": "tie", "u": "unsure"}
-_SIDES: dict[str, Label] = {"A": "first", "B": "second"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Item:
     swapped: bool = False
 
     @property
-    def key(self) -> tuple[Asked, Asked | None]:
+    def key(self) -> Thing:
         return self.answer.asked, None if self.other is None else self.other.asked
 
     @property
@@ -80,68 +80,72 @@ def items(
     return found
 
 
-def standing_labels(reviews: Sequence[Review]) -> dict[tuple[str, Asked, Asked | None], Review]:
-    """The last word of each person about each thing; what was taken back is not there."""
-    last = {(one.reviewer, one.asked, one.other): one for one in reviews}
+def standing_labels(reviews: Sequence[Review], *, pool: Pool | None = None) -> dict[tuple[str, Thing], Review]:
+    """The last word of each person about each thing, in one pool or in any; what was taken back is not there.
+
+    A pool is a sample of its own: what somebody says of a thing in another pool leaves its label here as it is.
+    """
+    last = {(one.reviewer, (one.asked, one.other)): one for one in reviews if pool in (None, one.pool)}
     return {key: one for key, one in last.items() if one.label is not None}
 
 
-def left(queue: Sequence[Item], reviews: Sequence[Review], reviewer: str) -> list[Item]:
-    """What this person has not labelled yet."""
-    done = {(asked, other) for who, asked, other in standing_labels(reviews) if who == reviewer}
+def left(queue: Sequence[Item], reviews: Sequence[Review], reviewer: str, *, pool: Pool) -> list[Item]:
+    """What this person has not labelled yet in this pool. What was labelled in another one is asked again: without it
+    the random sample would lack just what decides most."""
+    done = {thing for who, thing in standing_labels(reviews, pool=pool) if who == reviewer}
     return [item for item in queue if item.key not in done]
 
 
-def machine_labels(judgements: Sequence[Judgement], scores: Mapping[Asked, float | None]) -> dict[object, Label]:
-    """What code or a judge says of the same things, in the words of people. Where both speak, the judge."""
-    found: dict[object, Label] = {
-        (asked, None): "right" if value >= 0.5 else "wrong" for asked, value in scores.items() if value in (0.0, 1.0)
-    }
-    sides: dict[object, list[str]] = {}
-    for one in judgements:
-        if one.probe is not None or one.verdict is None:
-            continue
-        if one.other is None and one.verdict in ("PASS", "FAIL"):
-            found[one.asked, None] = "right" if one.verdict == "PASS" else "wrong"
-        elif one.other is not None:
-            said = {"A": "B", "B": "A"}.get(one.verdict, one.verdict) if one.details.get("swapped") else one.verdict
-            sides.setdefault((one.asked, one.other), []).append(said)
-    for key, said_ in sides.items():
-        if len(said_) > 1:
-            agreed = said_[0] if len(set(said_)) == 1 else "TIE"
-            found[key] = _SIDES.get(agreed, "tie")
+def by_person(reviews: Sequence[Review], *, pool: Pool | None = None) -> dict[str, dict[Thing, Label]]:
+    """What each person says. Unsure is no label."""
+    found: dict[str, dict[Thing, Label]] = {}
+    for (who, thing), one in standing_labels(reviews, pool=pool).items():
+        if one.label not in (None, "unsure"):
+            found.setdefault(who, {})[thing] = one.label
     return found
 
 
+def unsure(reviews: Sequence[Review], *, pool: Pool) -> set[Thing]:
+    """What somebody looked at and could not tell."""
+    return {thing for (_, thing), one in standing_labels(reviews, pool=pool).items() if one.label == "unsure"}
+
+
+def consensus(people: Mapping[str, Labels]) -> dict[Thing, Label]:
+    """What more than half of those say who labelled a thing; nothing where they are divided."""
+    things = dict.fromkeys(thing for said in people.values() for thing in said)
+    told = {thing: majority([said[thing] for said in people.values() if thing in said]) for thing in things}
+    return {thing: label for thing, label in told.items() if label is not None}
+
+
+def machine_labels(judgements: Sequence[Judgement], scores: Mapping[Asked, float | None]) -> dict[Thing, Label]:
+    """What code or judges say of the same things, in the words of people. Where both speak, the judges: more than half
+    of them, or nobody."""
+    found: dict[Thing, Label | None] = {
+        (asked, None): "right" if value >= 0.5 else "wrong" for asked, value in scores.items() if value in (0.0, 1.0)
+    }
+    judges = by_judge(judgements).values()
+    for kind in KINDS:
+        said = {str(n): mine for n, one in enumerate(judges) if (mine := labels(one, kind))}
+        found |= majorities(said)
+    return {thing: label for thing, label in found.items() if label is not None}
+
+
 def with_machine(
-    reviews: Sequence[Review], machine: Mapping[object, Label], *, reviewer: str | None = None, pool: Pool | None = None
+    reviews: Sequence[Review], machine: Labels, *, reviewer: str | None = None, pool: Pool | None = None
 ) -> Agreement:
-    """How far people, or one of them, agree with code or judge. Unsure is no label."""
-    pairs = [
-        (one.label, machine.get((asked, other)))
-        for (who, asked, other), one in standing_labels(reviews).items()
-        if reviewer in (None, who) and pool in (None, one.pool) and one.label != "unsure"
-    ]
-    return agreement(pairs)
-
-
-def with_people(judgements: Sequence[Judgement], reviews: Sequence[Review]) -> list[tuple[str, str]]:
-    """(the judge's label, a person's) of everything in the random pool that both labelled."""
-    machine = machine_labels(judgements, {})
-    return [
-        (said, one.label)
-        for (_, asked, other), one in standing_labels(reviews).items()
-        if one.pool == "random"
-        and one.label != "unsure"
-        and (said := machine.get((asked, other))) is not None
-        and one.label is not None
-    ]
+    """How far people, or one of them, agree with code or judges. Unsure is no label."""
+    return agreement(
+        [
+            (label, machine.get(thing))
+            for who, said in by_person(reviews, pool=pool).items()
+            if reviewer in (None, who)
+            for thing, label in said.items()
+        ]
+    )
 
 
 def between(reviews: Sequence[Review], a: str, b: str) -> Agreement:
     """How far two people agree on what both labelled."""
-    labels = standing_labels(reviews)
-    mine = {(asked, other): one.label for (who, asked, other), one in labels.items() if who == a}
-    theirs = {(asked, other): one.label for (who, asked, other), one in labels.items() if who == b}
-    known = [(mine[key], theirs[key]) for key in mine if key in theirs]
-    return agreement([pair for pair in known if "unsure" not in pair])
+    people = by_person(reviews)
+    mine, theirs = people.get(a, {}), people.get(b, {})
+    return agreement([(mine[thing], theirs[thing]) for thing in mine if thing in theirs])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from evener.records.answers import JudgeIdentity
+
+Kind = Literal["rubric", "mqm", "pair"]  # what a judge was asked, by the name of its template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +30,11 @@ class Passport:
     order: Hits | None  # a pair in both orders: the same winner
     identical: Hits | None  # an answer against itself: a tie
     length: Hits | None  # an answer against itself, padded: not the padded one
-    people: Hits | None  # verdicts that people agree with
+    people: Hits | None  # verdicts that people agree with, of the random pool; more than half of them where they differ
     kappa: float | None = None  # with people
     ac1: float | None = None  # with people
+    kappa_interval: tuple[float, float] | None = None
+    alpha: float | None = None  # Krippendorff's, of the judge and each person by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,7 @@ class MqmResult:
     documents: int
     errors: dict[str, int]  # severity -> errors
     invented: int  # quotes that are not in the translation: they count for nothing
+    sound: Hits | None = None  # translations without a critical or major error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,73 @@ class PairJudged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Two who labelled the same things, judges or people. None where a figure is not defined."""
+
+    first: str
+    second: str
+    n: int  # things that both labelled
+    raw: float | None  # share of them with the same label
+    kappa: float | None
+    kappa_interval: tuple[float, float] | None
+    ac1: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Everybody who labelled the same things: judges, and people in the random pool.
+
+    `alpha` is Krippendorff's for nominal labels over the `n` things with two labels or more, its 95 % interval from
+    resampled clusters; None where it is not defined, or too few things tell.
+    """
+
+    kind: Kind
+    judges: int
+    people: int
+    n: int
+    alpha: float | None
+    interval: tuple[float, float] | None
+    pairs: tuple[Alike, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Majority:
+    """What more than half of several judges say of one candidate's answers.
+
+    Where there is no such majority an answer is unscored: `split` of them, answers to `split_on`.
+    """
+
+    candidate: str  # or two, of a pair: "a / b"
+    kind: Kind
+    judges: tuple[str, ...]
+    passed: Hits | None  # rubric met, no critical or major error, or the first of a pair preferred
+    split: int
+    split_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedShare:
+    """The share that a judge passed, corrected by people's labels of the *random* pool.
+
+    `judge_mean` is over the `n` answers that the judge labelled; people labelled `labelled` of these with one
+    voice, or more than half of them, and looked at `unsure` more without telling. `why` says why `mean` is None.
+    """
+
+    candidate: str  # or two, of a pair: "a / b"
+    kind: Kind
+    by: str  # the judge, or "majority"
+    judge_mean: float
+    n: int
+    labelled: int
+    unsure: int
+    people: int  # who labelled
+    people_mean: float | None  # of what they labelled
+    mean: float | None = None
+    interval: tuple[float, float] | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeResult:
     """The answer of `evener judge`. `marks` say what speaks against this judge: its own family, a probe that failed."""
 
@@ -83,5 +156,8 @@ class JudgeResult:
     pairs: tuple[PairJudged, ...] = ()
     passport: Passport | None = None
     marks: tuple[str, ...] = ()
+    corrected: tuple[CorrectedShare, ...] = ()  # this judge's, by people
+    majority: tuple[Majority, ...] = ()  # of all judges of this run; none of one judge alone
+    together: tuple[Together, ...] = ()  # how far judges and people agree
     partial: str | None = None
     notes: tuple[str, ...] = field(default=())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from evener.records.answers import JudgeIdentity, Pool
 from evener.records.evaluation import EvalAsked, EvalResult
-from evener.records.judging import MqmResult, PairJudged, Passport, RubricResult
+from evener.records.judging import CorrectedShare, Majority, MqmResult, PairJudged, Passport, RubricResult, Together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +22,24 @@ class Judged:
     pairs: tuple[PairJudged, ...]
     passport: Passport
     marks: tuple[str, ...]
+    corrected: tuple[CorrectedShare, ...] = ()  # by people's labels of the random pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jury:
+    """What judges and people make of the same answers together. `corrected` are the shares of the majority."""
+
+    majority: tuple[Majority, ...]  # none of one judge alone
+    corrected: tuple[CorrectedShare, ...]
+    together: tuple[Together, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """What people said of the run's answers in one pool. Only the random pool speaks for all answers.
 
-    `agreement`, `kappa` and `ac1` are with code or judge, over the `n` things that both labelled; None where undefined.
+    `agreement`, `kappa` and `ac1` are with code or judges, over the `n` things that both labelled, `alpha` of these and
+    each person by name; None where undefined.
     """
 
     pool: Pool
@@ -38,6 +49,7 @@ class Labels:
     agreement: float | None
     kappa: float | None
     ac1: float | None
+    alpha: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,5 +62,6 @@ class Evaluated:
     answers: int  # replies that are kept, of every arm
     outcomes: dict[str, int]  # outcome -> replies
     judged: tuple[Judged, ...] = ()
+    jury: Jury | None = None  # None where nobody judged
     labels: tuple[Labels, ...] = ()
     notes: tuple[str, ...] = field(default=())

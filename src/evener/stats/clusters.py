@@ -65,7 +65,7 @@ def sums(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
     return list(totals.values())
 
 
-def student(degrees: int, confidence: float) -> float:
+def student(degrees: float, confidence: float) -> float:
     """Two-sided quantile of Student's t."""
     from scipy.special import stdtrit  # scipy.stats would cost 100 MB and two seconds
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evener.evals.judging.counting import majority, mqm_results, pair_results, passport, rubric_results
+from evener.evals.judging.counting import mqm_results, pair_results, passport, rubric_results
 from evener.records.answers import Asked, JudgeIdentity, Judgement
 from tests.evals.answered import question
 
@@ -62,32 +62,52 @@ def test_what_could_not_be_read_is_no_praise():
     assert mqm_results({"1": question("translation", id="1")}, [judged("1", "a", None)]) == ()
 
 
-def test_several_judges_decide_by_strict_majority():
-    assert majority(["PASS", "PASS", "FAIL"]) == "PASS"
-    assert majority(["PASS", "FAIL"]) is None
-    assert majority([]) is None
-    said = [judged("1", "a", "PASS"), judged("1", "a", "FAIL"), judged("2", "a", "FAIL")]
+def test_a_judge_that_was_asked_twice_has_one_vote_its_last():
+    said = [judged("1", "a", "PASS"), judged("1", "a", "FAIL"), judged("2", "a", "FAIL"), judged("2", "a", None)]
     (found,) = rubric_results(said)
-    assert (found.passed.hits, found.passed.n) == (0, 1)
+    assert (found.passed.hits, found.passed.n) == (0, 2)
+
+
+def test_translations_without_a_grave_error_are_counted_by_document():
+    questions = {
+        q: question("translation", id=q, cluster=f"d{q in '12'}", category="zh-en", prompt="译：\n\n一二")
+        for q in "123"
+    }
+    said = [
+        judged("1", "a", "1", flaws=[{"severity": "minor", "category": "x", "span": "y"}]),
+        judged("2", "a", "1", flaws=[{"severity": "major", "category": "x", "span": "y"}]),
+        judged("3", "a", "1", flaws=[{"severity": "critical", "category": "x", "span": "y"}]),
+    ]
+    (found,) = mqm_results(questions, said)
+    assert (found.sound.hits, found.sound.n) == (1, 3)
 
 
 def test_passport_tells_right_labels_from_wrong_ones_and_tricks():
     said = [
-        judged("1", "probe", "CORRECT", probe="known", truth="CORRECT"),
-        judged("1", "probe", "CORRECT", probe="known", truth="INCORRECT"),
+        judged("1", "probe: CORRECT", "CORRECT", probe="known", truth="CORRECT"),
+        judged("1", "probe: INCORRECT", "CORRECT", probe="known", truth="INCORRECT"),
         judged("1", "probe", "A", probe="identical", truth="TIE"),
         judged("1", "probe", "B", probe="length", truth="A"),
         judged("2", "probe", "TIE", probe="length", truth="A"),
         judged("3", "a", "PASS"),
         judged("3", "a", "FAIL", probe="retest"),
     ]
-    found = passport(said, people=[("PASS", "PASS"), ("PASS", "FAIL")])
+    found = passport(
+        said, people=[("right", "right"), ("right", "wrong")], rows=[["right", "right"], ["right", "wrong"]]
+    )
     assert (found.known.hits, found.known.n) == (1, 2)
     assert (found.known_right.hits, found.known_wrong.hits) == (1, 0)
     assert (found.identical.hits, found.length.hits, found.length.n) == (0, 1, 2)
     assert (found.retest.hits, found.retest.n) == (0, 1)
     assert found.order is None
     assert found.people.hits == 1
+    # four labels, three of them "right": 1 - 3 * 2 / (16 - 9 - 1)
+    assert found.alpha == pytest.approx(0.0)
+
+
+def test_a_probe_that_stands_in_two_runs_counts_once():
+    one = judged("1", "probe: CORRECT", "CORRECT", probe="known", truth="CORRECT")
+    assert passport([one, one]).known.n == 1
 
 
 def test_epochs_of_one_question_are_no_further_evidence():

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
+from evener.evals.judging.labels import labels, latest
 from evener.evals.judging.talking import SEVERITY_DETAIL
 from evener.evals.judging.tasks import source_of
 from evener.evals.scoring.translation import mqm, penalty, units
-from evener.records.answers import Asked, Judgement
+from evener.records.answers import Asked, Judgement, Label
 from evener.records.judging import Hits, MqmResult, PairJudged, Passport, RubricResult
 from evener.records.questions import Question
-from evener.stats.agreement import ac1, kappa
+from evener.stats.agreement import agreement, alpha
 from evener.stats.clusters import estimate
 from evener.stats.comparisons import difference
 from evener.stats.intervals import wilson
@@ -24,12 +26,11 @@ def share(hits: Iterable[bool]) -> Hits | None:
 
 
 def mqm_results(questions: Mapping[str, Question], judgements: Sequence[Judgement]) -> tuple[MqmResult, ...]:
-    """Per candidate and direction. A segment that was answered and judged several times has its mean penalty."""
+    """One judge's, per candidate and direction. A segment that was answered several times has its mean penalty."""
     grouped: dict[tuple[str, str], dict[str, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
-    for one in judgements:
-        if one.probe is None and one.outcome == "ok" and SEVERITY_DETAIL in one.details:
-            question = questions[one.asked.question]
-            grouped[one.asked.candidate, question.category][question.id].append(one)
+    for one in latest(judgements, "mqm"):
+        question = questions[one.asked.question]
+        grouped[one.asked.candidate, question.category][question.id].append(one)
     return tuple(
         found
         for (candidate, direction), segments in grouped.items()
@@ -40,15 +41,13 @@ def mqm_results(questions: Mapping[str, Question], judgements: Sequence[Judgemen
 def _mqm(
     candidate: str, direction: str, segments: Mapping[str, list[Judgement]], questions: Mapping[str, Question]
 ) -> MqmResult | None:
-    means = [
-        sum(penalty([flaw["severity"] for flaw in one.details[SEVERITY_DETAIL]]) for one in judged) / len(judged)
-        for judged in segments.values()
-    ]
+    means = [fmean(penalty_of(one) for one in judged) for judged in segments.values()]
     sizes = [units(source_of(questions[name])) for name in segments]
     found = mqm(means, sizes, [questions[name].cluster for name in segments])
     if found is None:
         return None
     every = [one for judged in segments.values() for one in judged]
+    sound = [(questions[asked.question].cluster, said == "right") for (asked, _), said in labels(every, "mqm").items()]
     return MqmResult(
         candidate=candidate,
         direction=direction,
@@ -58,36 +57,30 @@ def _mqm(
         documents=found.documents,
         errors=dict(Counter(flaw["severity"] for one in every for flaw in one.details[SEVERITY_DETAIL])),
         invented=sum(one.details.get("invented", 0) for one in every),
+        sound=_clustered(sound),
     )
 
 
-def rubric_results(judgements: Sequence[Judgement]) -> tuple[RubricResult, ...]:
-    """Per candidate, the strict majority of its judges counting once per answer; a tie counts for nothing."""
-    votes: dict[Asked, list[str]] = defaultdict(list)
-    for one in judgements:
-        if one.probe is None and one.verdict in ("PASS", "FAIL"):
-            votes[one.asked].append(one.verdict)
+def penalty_of(one: Judgement) -> float:
+    """Of one translation, by the errors that the judge quoted from it."""
+    return penalty([flaw["severity"] for flaw in one.details[SEVERITY_DETAIL]])
+
+
+def rubric_results(
+    judgements: Sequence[Judgement], clusters: Mapping[str, str] | None = None
+) -> tuple[RubricResult, ...]:
+    """One judge's, per candidate; its last verdict on each answer counts."""
     passed: dict[str, list[tuple[str, bool]]] = defaultdict(list)
-    for asked, said in votes.items():
-        winner = majority(said)
-        if winner is not None:
-            passed[asked.candidate].append((asked.question, winner == "PASS"))
-    return tuple(RubricResult(candidate=name, passed=_by_question(known)) for name, known in passed.items())
+    for (asked, _), said in labels(judgements, "rubric").items():
+        passed[asked.candidate].append(((clusters or {}).get(asked.question, asked.question), said == "right"))
+    return tuple(RubricResult(candidate=name, passed=_clustered(known)) for name, known in passed.items())
 
 
-def _by_question(known: Sequence[tuple[str, bool]]) -> Hits:
-    """A share of answers, its interval clustered by question: epochs of one are not independent."""
+def _clustered(known: Sequence[tuple[str, bool]]) -> Hits:
+    """A share of answers given as (cluster, hit): epochs of one question are not independent."""
     hits = [float(hit) for _, hit in known]
     found = estimate(hits, [name for name, _ in known], share=True)
     return Hits(hits=round(sum(hits)), n=len(hits), interval=found.interval if found else None)
-
-
-def majority(verdicts: Sequence[str]) -> str | None:
-    """What more than half of the judges say; None for a tie or no judge."""
-    if not verdicts:
-        return None
-    word, count = Counter(verdicts).most_common(1)[0]
-    return word if 2 * count > len(verdicts) else None
 
 
 def pair_results(judgements: Sequence[Judgement], clusters: Mapping[str, str] | None = None) -> tuple[PairJudged, ...]:
@@ -96,8 +89,8 @@ def pair_results(judgements: Sequence[Judgement], clusters: Mapping[str, str] | 
     Epochs of a question and questions of one cluster are not independent: the test counts clusters.
     """
     orders: dict[tuple[Asked, Asked], dict[bool, str]] = defaultdict(dict)
-    for one in judgements:
-        if one.probe is None and one.other is not None and one.verdict is not None:
+    for one in latest(judgements, "pair"):
+        if one.other is not None and one.verdict is not None:
             orders[one.asked, one.other][bool(one.details.get("swapped"))] = one.verdict
     found: dict[tuple[str, str], list[tuple[str, tuple[str, str]]]] = defaultdict(list)
     for (a, b), seen in orders.items():
@@ -128,13 +121,22 @@ def _unswapped(verdict: str) -> str:
     return {"A": "B", "B": "A"}.get(verdict, verdict)
 
 
-def passport(judgements: Sequence[Judgement], *, people: Sequence[tuple[str, str]] = ()) -> Passport:
-    """`people` holds (the judge's verdict, the people's) of answers that both labelled."""
+def passport(
+    judgements: Sequence[Judgement],
+    *,
+    people: Sequence[tuple[Label, Label]] = (),
+    rows: Sequence[Sequence[Label | None]] = (),
+) -> Passport:
+    """Of one judge. `people` holds (its label, the people's) of answers that both labelled, `rows` its label of each
+    answer and those of each person by name. A probe whose answer stands in several runs counts once."""
+    asked = [
+        one for one in judgements if one.probe is not None and one.outcome != "judge_error"
+    ]  # an outage says nothing
+    once = {(one.probe, _key(one)): one for one in asked if one.probe != "retest"}
     probes: dict[str, list[Judgement]] = defaultdict(list)
-    for one in judgements:
-        if one.probe is not None and one.outcome != "judge_error":  # an outage says nothing of the judge
-            probes[one.probe].append(one)
-    known = probes["known"]
+    for one in (*once.values(), *(one for one in asked if one.probe == "retest")):
+        probes[one.probe or ""].append(one)
+    known, alike = probes["known"], agreement(people)
     return Passport(
         known=share(one.verdict == one.details.get("truth") for one in known),
         known_right=share(one.verdict == "CORRECT" for one in known if one.details.get("truth") == "CORRECT"),
@@ -144,8 +146,10 @@ def passport(judgements: Sequence[Judgement], *, people: Sequence[tuple[str, str
         identical=share(one.verdict == "TIE" for one in probes["identical"]),
         length=share(one.verdict in ("TIE", one.details.get("truth")) for one in probes["length"]),
         people=share(a == b for a, b in people),
-        kappa=kappa(people) if people else None,
-        ac1=ac1(people) if people else None,
+        kappa=alike.kappa,
+        ac1=alike.ac1,
+        kappa_interval=alike.kappa_interval,
+        alpha=alpha(rows) if people else None,
     )
 
 
