@@ -95,6 +95,10 @@ class Rig:
         """Hosts that the last scan found no way to, each with the reason."""
         return {name: error for name, (error, _) in self._out_of_reach.items()}
 
+    def forget_out_of_reach(self) -> None:
+        """Try every host anew with the next scan."""
+        self._out_of_reach.clear()
+
     async def _visited(self, within_s: float) -> dict[str, Visited]:
         """Endpoints are visited once: a later scan may look on while one of them serves, and a visit would queue."""
         from evener.edges.rpc_probe import RpcProbe

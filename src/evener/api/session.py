@@ -260,11 +260,11 @@ async def supervise(
     called = name or slug(planned.weights.name)
     deployments.folder(called)  # refuses a name that is none
     hosts = list(dict.fromkeys(h for c in candidates for h in c.hosts))
-    _require_engines(planned, hosts)
+    require_engines(planned, hosts)
     with ExitStack() as held:
         here = state_folder() / "locks"
         held.enter_context(locks.hold(here, deployments.lock_key(called), what=f"deployment {called}", owner=called))
-        for machine, host in _machines(planned, hosts).items():
+        for machine, host in machines(planned, hosts).items():
             held.enter_context(locks.hold(here, machine, what=host, owner=called))
         run = _run(planned, candidates[-1], what, sha256=await _hash(planned, on_message))
         folder = RunFolder.create(base or runs_folder(), run)
@@ -274,7 +274,7 @@ async def supervise(
         return await _run_session(session, live)
 
 
-def _machines(planned: Planned, hosts: Sequence[str]) -> dict[str, str]:
+def machines(planned: Planned, hosts: Sequence[str]) -> dict[str, str]:
     """The machines behind these hosts, each with the first host's name: two names of one machine are one lock."""
     machines: dict[str, str] = {}
     for name in hosts:
@@ -283,7 +283,7 @@ def _machines(planned: Planned, hosts: Sequence[str]) -> dict[str, str]:
     return machines
 
 
-def _require_engines(planned: Planned, hosts: Sequence[str]) -> None:
+def require_engines(planned: Planned, hosts: Sequence[str]) -> None:
     """Raise EngineMissing for a host that has none, before anything is locked or written.
 
     An endpoint's host needs none of ours: somebody else has started its worker.
@@ -362,11 +362,11 @@ def open_to_the_network(planned: Planned, candidates: Sequence[Candidate]) -> st
     """
     serve = planned.rig.record.serve
     listening = [serve.host, *(s.listen.rpartition(":")[0] for c in candidates for s in c.servers)]
-    beyond = next((address for address in listening if not _is_loopback(address)), None)
+    beyond = next((address for address in listening if not is_loopback(address)), None)
     return beyond if config.api_key(serve) is None else None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -22,6 +22,7 @@ from evener.cli import (
     review,
     rig,
     scan,
+    serve,
     suite,
     verdict,
 )
@@ -50,6 +51,10 @@ app.command(context_settings={"allow_extra_args": True})(deploy.up)
 app.command()(deploy.status)
 app.command()(deploy.logs)
 app.command()(deploy.down)
+app.command(context_settings={"allow_extra_args": True})(serve.serve)
+app.command()(serve.pause)
+app.command(name="continue")(serve.go_on)
+app.command()(serve.switch)
 app.command(name="eval")(evals.evaluate)
 app.command()(judge.judge)
 app.command()(review.review)

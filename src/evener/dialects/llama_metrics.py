@@ -20,11 +20,11 @@ class SlotsSeen:
 
 def from_metrics(text: str) -> SlotsSeen | None:
     """None when it is not llama-server's."""
-    values = _values(text)
-    busy, deferred = values.get("requests_processing"), values.get("requests_deferred")
+    found = values(text)
+    busy, deferred = found.get("requests_processing"), found.get("requests_deferred")
     if busy is None:
         return None
-    mean, decodes = values.get("n_busy_slots_per_decode"), values.get("n_decode_total")
+    mean, decodes = found.get("n_busy_slots_per_decode"), found.get("n_decode_total")
     return SlotsSeen(
         busy=int(busy),
         deferred=None if deferred is None else int(deferred),
@@ -44,7 +44,8 @@ def from_slots(text: str) -> SlotsSeen | None:
     return SlotsSeen(busy=sum(bool(slot["is_processing"]) for slot in slots), deferred=None)
 
 
-def _values(text: str) -> dict[str, float]:
+def values(text: str) -> dict[str, float]:
+    """Name without its prefix -> value, of everything that is llama-server's and a number."""
     found: dict[str, float] = {}
     for line in text.splitlines():
         name, _, value = line.partition(" ")

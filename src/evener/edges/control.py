@@ -1,8 +1,9 @@
 """A supervisor's socket: one JSON object a line. The protocol is documented in docs/reference/control-socket.md.
 
-Client to supervisor: {"do": "status"}, {"do": "follow"}, {"do": "down"}, {"do": "borrow"}.
-Supervisor to client: {"deployment": ...} for status; {"lent": true} or {"refused": "why"} for borrow; for the others a
-stream of {"progress": ...} and {"fact": ...}, until the supervisor has ended and the connection closes.
+Client to supervisor: {"do": "status"}, {"do": "follow"}, {"do": "down"}, {"do": "borrow"}, and the orders of a door.
+Supervisor to client: {"deployment": ...} for status; {"lent": true} or {"refused": "why"} for borrow; one answer for
+an order; for the others a stream of {"progress": ...} and {"fact": ...}, until the supervisor has ended and the
+connection closes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from evener.errors import HostBusy
 from evener.together import to_the_end
 
 Message = dict[str, Any]
+Order = Callable[[Message], Awaitable[Message]]
 MOST_WAITING = 1000  # messages a slow follower may lag behind before it is dropped
 LAST_WORDS_WITHIN_S = 3.0
 
@@ -40,14 +42,21 @@ class Control:
     """The supervisor's end. `status()` gives the deployment's data; `on_down()` is called when somebody asks for it.
 
     What a `lender` lends is given back when the borrower's connection ends, also when nothing was lent yet.
+    `orders` are further things to do: each gets the request and gives the one answer to it.
     """
 
     def __init__(
-        self, *, status: Callable[[], Message], on_down: Callable[[], None], lender: Lender | None = None
+        self,
+        *,
+        status: Callable[[], Message],
+        on_down: Callable[[], None],
+        lender: Lender | None = None,
+        orders: Mapping[str, Order] | None = None,
     ) -> None:
         self._status = status
         self._on_down = on_down
         self._lender = lender
+        self._orders = orders or {}
         self._followers: dict[asyncio.Queue[Message | None], asyncio.StreamWriter] = {}
         self._drained = asyncio.Event()
         self._drained.set()
@@ -100,6 +109,8 @@ class Control:
                 await self._follow(writer)
             elif asked == "borrow":
                 await self._lend(reader, writer)
+            elif isinstance(asked, str) and asked in self._orders:
+                await _send(writer, await self._orders[asked](request))
             else:
                 await _send(writer, {"deployment": self._status()})
         writer.close()
@@ -148,15 +159,15 @@ async def _send(writer: asyncio.StreamWriter, message: Message) -> None:
     await writer.drain()
 
 
-async def ask(path: Path, what: str) -> AsyncIterator[Message]:
-    """Ask a supervisor and yield its messages. Ends at once, with nothing, when nobody listens."""
+async def ask(path: Path, what: str, **more: str | float | None) -> AsyncIterator[Message]:
+    """Ask a supervisor and yield its messages. Ends at once, with nothing, when nobody listens. `more` goes along."""
     try:
         with _short(path) as name:
             reader, writer = await asyncio.open_unix_connection(name, limit=16 << 20)
     except OSError:
         return
     try:
-        await _send(writer, {"do": what})
+        await _send(writer, {"do": what, **more})
         while line := await reader.readline():
             yield json.loads(line)
     except (ConnectionError, ValueError):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from evener.codec import from_json, to_json
@@ -108,6 +109,9 @@ class Usage:
         """That this person used on that day."""
         used = self._of(day).get(person)
         return used.prompt_tokens + used.output_tokens if used else 0
+
+    def today(self) -> tuple[Used, ...]:
+        return tuple(self._of(f"{datetime.now(UTC):%Y-%m-%d}").values())
 
     def write(self) -> None:
         """What has come since the last time. Raises HostError; it is then kept for the next time."""

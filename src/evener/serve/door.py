@@ -184,20 +184,13 @@ class Door:
         else:
             if known.record.url != record.url:
                 self._readers.forget(record.name)
-            known.record, known.key = replace(record, restarts=max(record.restarts, known.record.restarts)), key
+            known.record, known.key = replace(record, why=record.why or known.record.why), key
         self._pump()
 
     def set(self, name: str, state: BehindState, *, why: str | None = None) -> None:
         """Another state of a deployment; `why` is kept until the next reason."""
         place = self._places[name]
-        again = state == "restarting" and place.record.state != "restarting"
-        place.record = replace(
-            place.record,
-            state=state,
-            since=datetime.now(UTC),
-            why=why or place.record.why,
-            restarts=place.record.restarts + again,
-        )
+        place.record = replace(place.record, state=state, since=datetime.now(UTC), why=why or place.record.why)
         self._pump()
 
     def remove(self, name: str) -> None:

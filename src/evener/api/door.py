@@ -1,0 +1,423 @@
+"""`evener serve`: deployments behind one door, each kept up, for as long as the team wants them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evener.api import plans
+from evener.api.keeping import Care, Keeper, Post
+from evener.api.measure import not_cancelled
+from evener.api.plans import Planned
+from evener.api.rig import Rig
+from evener.api.session import is_loopback, log_in, machines, require_engines, slug, world_of
+from evener.codec import from_data, to_data
+from evener.edges import deployments, locks
+from evener.edges.control import Control, Message, ask
+from evener.edges.local_shell import LocalShell
+from evener.edges.run_folder import RunFolder, new_run_id
+from evener.edges.team import Usage, Welcome
+from evener.errors import ConfigurationError, EvenerError, HostError, NameUnknown
+from evener.journeys.deploy import World
+from evener.records import rig as rig_records
+from evener.records.conditions import Conditions
+from evener.records.events import Progress
+from evener.records.plan import Candidate, Workload
+from evener.records.run import Run, Summary
+from evener.records.serving import DoorStatus
+from evener.serve import metrics
+from evener.serve.door import Door, Settings
+from evener.state import runs_folder, state_folder
+from evener.together import to_the_end
+
+DOOR = "door"  # the name under which its supervisor is found
+WRITE_EVERY_S = 10.0
+DRAIN_WITHIN_S = 30.0
+FIRST_INNER_PORT = 8400  # the servers behind it listen there, on loopback or on their own host's address
+EXPOSED = "the door would be open to the network without a key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """One model for the team: in which layout, for how many at once, with how much context each."""
+
+    model: str
+    layout: str = "auto"
+    workload: Workload
+    name: str | None = None  # as requests name it; None for the model's own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How the door stands. `host` and `port` are the rig's [serve] where they are None."""
+
+    host: str | None = None
+    port: int | None = None
+    tls: tuple[Path, Path] | None = None  # certificate, key
+    hung_after_s: float = 60.0  # busy and nothing moves: dead
+    probe_idle_every_s: float = 300.0  # a tiny completion when nobody asks for anything; 0 for never
+    wait_for_hosts_s: float = 0.0  # at the start, until every host of the rig answers
+    settings: Settings = field(default_factory=Settings)
+
+
+async def posts(rig: Rig, wanted: Sequence[Wanted], *, report: Callable[[Progress], None]) -> tuple[Post, ...]:
+    """What comes up behind the door: each model on hosts of its own, a replica on each host where that is the verdict.
+
+    Raises what planning raises, and ConfigurationError when two models would use one host.
+    """
+    found: list[Post] = []
+    for one in wanted:
+        report(Progress(what="planning", detail=one.model))
+        for post in await _posts(rig, one, taken=len(found)):
+            _require_apart(post, found)
+            found.append(post)
+    return tuple(found)
+
+
+async def _posts(rig: Rig, wanted: Wanted, *, taken: int) -> list[Post]:
+    inner = Rig(replace(rig.record, serve=_inner(rig.record.serve, await _free_port(taken))))
+    planned = await plans.plan(inner, wanted.model, wanted.workload, layout=wanted.layout)
+    planned.require_file()
+    chosen = planned.chosen()
+    if chosen.one_server:
+        return [_post(wanted, planned, chosen, None)]
+    if chosen.kind != "replicas":
+        raise ConfigurationError(
+            f"{chosen.name}: {chosen.kind} is several models, each a word of its own",
+            hint="evener serve MODEL@HOST OTHER@OTHER-HOST",
+        )
+    copies = []
+    for n, (host, users) in enumerate(_shares(chosen).items()):
+        record = replace(rig.record, serve=_inner(rig.record.serve, await _free_port(taken + n)))
+        workload = replace(wanted.workload, users=users)
+        alone = await plans.plan(Rig(record), wanted.model, workload, layout=host, one_server=True)
+        copies.append(_post(wanted, alone, alone.chosen(), host))
+    return copies
+
+
+def _shares(replicas: Candidate) -> dict[str, int]:
+    """host -> how many of the users its copy takes."""
+    return {server.host: int(server.argv[server.argv.index("-np") + 1]) for server in replicas.servers}
+
+
+def _post(wanted: Wanted, planned: Planned, candidate: Candidate, host: str | None) -> Post:
+    model = wanted.name or planned.weights.name
+    name = slug(model) if host is None else f"{slug(model)[:40]}-{slug(host)[:20]}"
+    return Post(name=name, model=model, spec=wanted.model, planned=planned, candidate=candidate)
+
+
+def _inner(serve: rig_records.Serve, port: int) -> rig_records.Serve:
+    """Where a server behind the door listens: nobody but the door is to find it."""
+    return replace(serve, host="127.0.0.1", port=port, api_key_env=None, api_key_file=None)
+
+
+async def _free_port(taken: int) -> int:
+    from evener.api.rig import heard_on
+
+    heard = {port for _, port in await heard_on(LocalShell("here"))}
+    free = (port for port in range(FIRST_INNER_PORT, FIRST_INNER_PORT + 400) if port not in heard)
+    for _ in range(taken):
+        next(free, None)
+    port = next(free, None)
+    if port is None:
+        raise HostError(f"ports {FIRST_INNER_PORT} to {FIRST_INNER_PORT + 400} are all taken")
+    return port
+
+
+def _require_apart(post: Post, others: Sequence[Post]) -> None:
+    for other in others:
+        if other.name == post.name:
+            raise ConfigurationError(f"{post.model} is named twice", hint="evener serve MODEL --as ANOTHER-NAME")
+        if both := sorted(set(post.candidate.hosts) & set(other.candidate.hosts)):
+            raise ConfigurationError(
+                f"{other.model} and {post.model} would both use {both[0]}",
+                hint=f"name a host for each: {other.spec}@HOST {post.spec}@OTHER",
+            )
+
+
+@dataclass(kw_only=True)
+class House:
+    """The door and everything behind it, while it stands."""
+
+    door: Door
+    keepers: dict[str, Keeper]
+    usage: Usage
+    welcome: Welcome
+    run: RunFolder
+    url: str
+
+    def status(self) -> DoorStatus:
+        rates = [keeper.tokens_per_s for keeper in self.keepers.values() if keeper.tokens_per_s is not None]
+        return replace(self.door.status(), tokens_per_s=sum(rates) if rates else None)
+
+    def keeper(self, name: str | None) -> Keeper:
+        """The one called so, or the only one. Raises NameUnknown."""
+        if name is None and len(self.keepers) == 1:
+            return next(iter(self.keepers.values()))
+        found = self.keepers.get(name or "")
+        if found is None:
+            raise NameUnknown(
+                f"nothing behind the door is called {name}" if name else "several deployments are behind the door",
+                hint=f"there is {', '.join(self.keepers)}",
+            )
+        return found
+
+
+OnMessage = Callable[[Message], None]
+OnReady = Callable[[House], None]
+
+
+async def serve(
+    rig: Rig,
+    wanted: Sequence[Wanted],
+    options: Options,
+    *,
+    extra: tuple[str, ...] = (),
+    on_message: OnMessage,
+    on_open: OnReady = lambda _house: None,
+) -> Path:
+    """Open the door and keep everything behind it up, until cancelled or `evener down`. Returns the run folder.
+
+    The door is open before the first model is: what is asked meanwhile waits. Raises what planning raises, PortTaken,
+    HostBusy, and ConfigurationError for a door that would be open to the network without a key.
+    """
+    host, port = options.host or rig.record.serve.host, options.port or rig.record.serve.port
+    welcome = Welcome()
+    if not is_loopback(host) and not welcome():
+        raise ConfigurationError(f"{host}: {EXPOSED}", hint="evener people add NAME gives somebody one")
+    tls = _tls(options.tls) if options.tls else None
+
+    def report(progress: Progress) -> None:
+        on_message({"progress": to_data(progress)})
+
+    await _hosts_there(rig, within_s=options.wait_for_hosts_s, report=report)
+    found = await posts(rig, wanted, report=report)
+    with ExitStack() as held:
+        _hold(held, found)
+        folder = RunFolder.create(runs_folder(), _run(rig, found))
+        house = _house(found, folder, f"{'https' if tls else 'http'}://{host}:{port}", welcome, options, extra, report)
+        standing = _standing(house, wanted, rig, on_message)
+        async with house.door.open(host, port, tls=tls), standing as asked_to_end:
+            on_open(house)
+            await _until_ended(house, asked_to_end)
+    return folder.path
+
+
+def _house(
+    found: Sequence[Post],
+    folder: RunFolder,
+    url: str,
+    welcome: Welcome,
+    options: Options,
+    extra: tuple[str, ...],
+    report: Callable[[Progress], None],
+) -> House:
+    usage = Usage()
+    door = Door(
+        url=url,
+        settings=options.settings,
+        welcome=welcome,
+        on_used=usage.add,
+        tokens_today=lambda person: usage.tokens(person, f"{datetime.now(UTC):%Y-%m-%d}"),
+        metrics=lambda: metrics.page(house.status(), usage.today()),
+    )
+    care = Care(
+        key=secrets.token_hex(32),
+        hung_after_s=options.hung_after_s,
+        probe_idle_every_s=options.probe_idle_every_s,
+        drain_within_s=DRAIN_WITHIN_S,
+        bundles=folder.path / "deaths",
+        extra=extra,
+    )
+
+    def world(post: Post) -> World:
+        outside = world_of(post.planned.rig, open_log=log_in(folder), fact=fact, report=report)
+        return replace(outside, secrets={"LLAMA_API_KEY": care.key})
+
+    def fact(kind: str, data: dict[str, Any]) -> None:
+        with suppress(HostError):  # a full disk closes no door
+            folder.fact(kind, data)
+
+    keepers = {post.name: Keeper(post, door, care, world=world, fact=fact) for post in found}
+    house = House(door=door, keepers=keepers, usage=usage, welcome=welcome, run=folder, url=url)
+    return house
+
+
+@asynccontextmanager
+async def _standing(
+    house: House, wanted: Sequence[Wanted], rig: Rig, on_message: OnMessage
+) -> AsyncIterator[asyncio.Event]:
+    """The socket at which `evener status`, `pause`, `down` and others find the door."""
+    asked_to_end = asyncio.Event()
+    control = Control(
+        status=lambda: to_data(house.status()), on_down=asked_to_end.set, orders=_orders(house, wanted, rig)
+    )
+    async with control.listening(socket()):
+        yield asked_to_end
+
+
+def socket() -> Path:
+    return state_folder() / "door" / deployments.SOCKET
+
+
+def _orders(house: House, wanted: Sequence[Wanted], rig: Rig) -> dict[str, Any]:
+    async def pause(asked: Message) -> Message:
+        return await _ordered(house, asked, lambda keeper: keeper.pause())
+
+    async def go_on(asked: Message) -> Message:
+        return await _ordered(house, asked, lambda keeper: keeper.go_on())
+
+    async def switch(asked: Message) -> Message:
+        return await _ordered(house, asked, lambda keeper: keeper.switch(lambda: _again(rig, wanted, keeper, asked)))
+
+    return {"pause": pause, "continue": go_on, "switch": switch}
+
+
+async def _ordered(house: House, asked: Message, order: Callable[[Keeper], Any]) -> Message:
+    try:
+        keeper = house.keeper(asked.get("name"))
+        await order(keeper)
+    except EvenerError as error:
+        return {"refused": error.message, "hint": error.hint}
+    return {"done": to_data(house.status())}
+
+
+async def _again(rig: Rig, wanted: Sequence[Wanted], keeper: Keeper, asked: Message) -> Post:
+    """The same, or another model, planned anew where the old one was, with whatever engine is there now."""
+    before = keeper.post
+    same = next(one for one in wanted if one.model == before.spec)
+    another = replace(same, model=asked.get("model") or same.model, workload=before.planned.plan.workload)
+    name = None if asked.get("model") else before.model
+    planned = await plans.plan(
+        before.planned.rig, another.model, another.workload, layout=_layout(another, before), one_server=True
+    )
+    planned.require_file()
+    return replace(
+        before, spec=another.model, model=name or planned.weights.name, planned=planned, candidate=planned.chosen()
+    )
+
+
+def _layout(wanted: Wanted, before: Post) -> str:
+    """Where it was, for a replica; else what was asked for."""
+    return before.candidate.name if before.candidate.kind == "host" else wanted.layout
+
+
+async def _until_ended(house: House, asked_to_end: asyncio.Event) -> None:
+    """Keep everything up until somebody asks for the end; then everything is down when this returns."""
+    keeping = [asyncio.ensure_future(keeper.run()) for keeper in house.keepers.values()]
+    beside = [asyncio.ensure_future(_written(house.usage)), asyncio.ensure_future(_revoked(house))]
+    asked = asyncio.ensure_future(asked_to_end.wait())
+    try:
+        done, _ = await asyncio.wait([asked, *keeping, *beside], return_when=asyncio.FIRST_COMPLETED)
+        for one in done - {asked}:
+            one.result()  # a fault of ours: everything ends with it
+    except asyncio.CancelledError:  # Ctrl-C, or systemd: a normal end
+        not_cancelled()
+    finally:
+        await to_the_end(_ended(house, [asked, *keeping, *beside]))
+
+
+async def _ended(house: House, tasks: Sequence[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    with suppress(HostError):
+        house.usage.write()
+    stages = tuple(stage for keeper in house.keepers.values() for stage in keeper.stages)
+    with suppress(HostError):
+        house.run.finish(Summary(ended_at=datetime.now(UTC), stages=stages))
+
+
+async def _written(usage: Usage) -> None:
+    while True:
+        await asyncio.sleep(WRITE_EVERY_S)
+        with suppress(HostError):  # a full disk: it is kept, and tried again
+            await asyncio.to_thread(usage.write)
+
+
+async def _revoked(house: House) -> None:
+    """End what is in flight of whoever has been revoked."""
+    known = {person.name for person in house.welcome().values()}
+    while True:
+        await asyncio.sleep(0.5)
+        now = {person.name for person in house.welcome().values()}
+        for gone in known - now:
+            house.door.send_away(gone)
+        known = now
+
+
+async def _hosts_there(rig: Rig, *, within_s: float, report: Callable[[Progress], None]) -> None:
+    """Wait until every host of the rig answers: at boot the cable and the other machine come later."""
+    deadline = time.monotonic() + within_s
+    while within_s:
+        await rig.scan()
+        missing = list(rig.out_of_reach())
+        if not missing:
+            return
+        if time.monotonic() >= deadline:
+            report(Progress(what=f"{', '.join(missing)} did not answer within {within_s:.0f} s: going on without"))
+            return
+        report(Progress(what=f"waiting for {', '.join(missing)}"))
+        await asyncio.sleep(5.0)
+        rig.forget_out_of_reach()
+
+
+def _hold(held: ExitStack, found: Sequence[Post]) -> None:
+    """The door's own lock, and one for each machine. Raises HostBusy, EngineMissing."""
+    here = state_folder() / "locks"
+    held.enter_context(locks.hold(here, DOOR, what="the door", owner=DOOR))
+    for post in found:
+        hosts = list(post.candidate.hosts)
+        require_engines(post.planned, hosts)
+        for machine, host in machines(post.planned, hosts).items():
+            held.enter_context(locks.hold(here, machine, what=host, owner=DOOR))
+
+
+def _run(rig: Rig, found: Sequence[Post]) -> Run:
+    first = found[0].planned
+    return Run(
+        id=new_run_id("serve"),
+        what="serve",
+        started_at=datetime.now(UTC),
+        conditions=Conditions(),
+        plan=first.plan,
+        rig=rig.record,
+        scan=first.scan,
+    )
+
+
+def _tls(files: tuple[Path, Path]) -> ssl.SSLContext:
+    """Raises ConfigurationError for files that are none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(*files)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"{files[0]}, {files[1]}: no certificate with its key: {error}") from None
+    return context
+
+
+def supervisor() -> int | None:
+    """The pid of the process that holds the door open; None when there is none."""
+    return locks.holder_pid(state_folder() / "locks", DOOR)
+
+
+async def asked(what: str, **more: str | float | None) -> DoorStatus:
+    """What the door answers. Raises HostError where there is none, or with the reason why not."""
+    async for message in ask(socket(), what, **more):
+        if "refused" in message:
+            raise HostError(message["refused"], hint=message.get("hint"))
+        return from_data(DoorStatus, message.get("done") or message["deployment"], source="the door")
+    raise HostError("no door is open", hint="evener serve MODEL opens one")
+
+
+async def order(what: str, name: str | None, **more: str | None) -> DoorStatus:
+    """Have the door `pause`, `continue` or `switch` a deployment. Returns when it is done. Raises HostError."""
+    return await asked(what, name=name, **more)

@@ -1,0 +1,317 @@
+"""One deployment behind a door, kept up: loaded, verified, watched; restarted when it dies, elsewhere when it must."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import aiohttp
+
+from evener import __version__
+from evener.api.plans import Planned
+from evener.codec import to_data
+from evener.dialects.llama_metrics import values
+from evener.edges.writing import write_whole, writing
+from evener.errors import ChildDied, EvenerError, HostError
+from evener.journeys.deploy import Life, World, deployed
+from evener.launch.bring_up import Up
+from evener.records.plan import Candidate
+from evener.records.run import Stage
+from evener.records.serving import Behind, BehindState
+from evener.serve.door import Door
+from evener.serve.health import FEW, Death, Deaths, Heart, Pulse, counters
+
+LOOK_EVERY_S = 1.0
+LOOK_WITHIN_S = 5.0
+PROBE_WITHIN_S = 30.0
+LAST_LINES = 200  # of each log, in a crash bundle
+MOST_BUNDLES = 20  # per deployment: a machine that dies all night does not fill the disk
+
+Fact = Callable[[str, dict[str, object]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """What is to be up: a candidate of a plan. `name` is the deployment's, `model` what requests call it, `spec` what
+    the user called it."""
+
+    name: str
+    model: str
+    spec: str
+    planned: Planned
+    candidate: Candidate
+
+    @property
+    def slots(self) -> int:
+        return self.planned.plan.workload.users
+
+    def behind(self) -> Behind:
+        """As it is before it is up."""
+        return Behind(
+            name=self.name,
+            model=self.model,
+            layout=self.candidate.name,
+            hosts=self.candidate.hosts,
+            state="starting",
+            url=None,
+            slots=self.slots,
+            context=self.planned.plan.workload.context,
+            since=datetime.now(UTC),
+        )
+
+    def without(self, host: str) -> Post | None:
+        """In the best layout of its plan that does not need `host`; None where there is none."""
+        others = [c for c in self.planned.plan.candidates if c.one_server and host not in c.hosts]
+        return replace(self, candidate=max(others, key=_users_rate)) if others else None
+
+
+def _users_rate(candidate: Candidate) -> float:
+    rate = candidate.predicted.users_tokens_per_s if candidate.predicted else None
+    return rate.value if rate else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Care:
+    """How it is looked after. `bundles` is where what is known of a death goes."""
+
+    key: str = field(repr=False)  # of its server, which only the door knows
+    hung_after_s: float
+    probe_idle_every_s: float
+    drain_within_s: float
+    bundles: Path
+    extra: tuple[str, ...] = ()
+
+
+class Keeper:
+    """`run()` until cancelled. In between it can be paused, continued, and given another post."""
+
+    def __init__(self, post: Post, door: Door, care: Care, *, world: Callable[[Post], World], fact: Fact) -> None:
+        self.post = post
+        self.stages: list[Stage] = []
+        self.restarts = 0
+        self.tokens_per_s: float | None = None
+        self._door, self._care, self._world, self._fact = door, care, world, fact
+        self._deaths = Deaths()
+        self._paused = False
+        self._next: Post | None = None
+        self._changed = asyncio.Event()  # somebody wants something else than what is
+        self._settled = asyncio.Event()  # what is, is what somebody wanted
+        self._fault: EvenerError | None = None
+        self._is("starting")
+
+    async def run(self) -> None:
+        """Keep it up. Returns only by being cancelled; then it is down, and its memory back."""
+        while True:
+            self._changed.clear()
+            if self._next is not None:
+                self.post, self._next = self._next, None
+            if self._paused:
+                self._is("paused")
+                self._settled.set()
+                await self._changed.wait()
+                continue
+            begun_s = time.monotonic()
+            try:
+                await self._one_life()
+                continue  # somebody wanted something else
+            except EvenerError as error:
+                await self._died(error, lived_s=time.monotonic() - begun_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._deaths.pause_s):
+                    await self._changed.wait()
+
+    def _is(self, state: BehindState, *, url: str | None = None, why: str | None = None) -> None:
+        """Tell the door what there is now."""
+        now = replace(self.post.behind(), state=state, url=url, why=why, restarts=self.restarts)
+        self._door.place(now, key=self._care.key)
+
+    async def _one_life(self) -> None:
+        """From load to stop. Returns when somebody wants something else; raises what ended it otherwise."""
+        post, name = self.post, self.post.name
+        life = Life(candidate=post.candidate)
+        world = self._world(post)
+        self._is("restarting" if self._deaths.recent else "starting")
+        try:
+            size = post.planned.weights.file_bytes
+            async with deployed(life, world, model_bytes=size, extra=self._care.extra) as up:
+                self._is("ready", url=up.url)
+                self._fact("ready behind the door", {"name": name, "url": up.url, "load_s": up.load_s})
+                self._settled.set()
+                try:
+                    await self._until_wanted_otherwise(up)
+                    await self._door.drained(name, within_s=self._care.drain_within_s)
+                finally:
+                    self._is("restarting")
+        finally:
+            loaded = life.up.load_s if life.up else None
+            self.stages.append(Stage(layout=post.name, load_s=loaded, checks=life.checks, freed=life.freed))
+
+    async def _until_wanted_otherwise(self, up: Up) -> None:
+        """Raises ChildDied for whatever dies or hangs first."""
+        wants: list[asyncio.Future[object]] = [
+            asyncio.ensure_future(self._changed.wait()),
+            asyncio.ensure_future(up.fault()),
+            asyncio.ensure_future(self._hung(up)),
+        ]
+        try:
+            done, _ = await asyncio.wait(wants, return_when=asyncio.FIRST_COMPLETED)
+            for one in (wants[1], wants[2]):
+                if one in done and isinstance(fault := one.result(), ChildDied):
+                    raise fault
+        finally:
+            for one in wants:
+                one.cancel()
+            await asyncio.gather(*wants, return_exceptions=True)
+
+    async def _hung(self, up: Up) -> ChildDied:
+        """Wait until it is busy and nothing moves, or idle and does not answer the smallest of questions."""
+        heart = Heart(hung_after_s=self._care.hung_after_s)
+        idle_since_s = time.monotonic()
+        timeout = aiohttp.ClientTimeout(total=LOOK_WITHIN_S)
+        headers = {"Authorization": f"Bearer {self._care.key}"}
+        made: tuple[float, float] | None = None
+        async with aiohttp.ClientSession(up.url, headers=headers, timeout=timeout) as session:
+            while True:
+                await asyncio.sleep(LOOK_EVERY_S)
+                now_s, busy = time.monotonic(), self._busy()
+                counted = await _counted(session)
+                pulse = Pulse(at_s=now_s, busy=busy, counters=None if counted is None else counted[0])
+                if counted is not None:
+                    self.tokens_per_s = _rate(made, (now_s, counted[1]))
+                    made = (now_s, counted[1])
+                if heart.is_hung(pulse):
+                    still = f"{self._care.hung_after_s:g} s"
+                    return ChildDied(f"{self.post.name} hangs: requests wait, and nothing has moved for {still}")
+                idle_since_s = now_s if busy else idle_since_s
+                every_s = self._care.probe_idle_every_s
+                if every_s and now_s - idle_since_s >= every_s:
+                    if not await _answers(session):
+                        within = f"{PROBE_WITHIN_S:g} s"
+                        return ChildDied(f"{self.post.name} is idle and does not answer a question within {within}")
+                    idle_since_s = time.monotonic()
+
+    def _busy(self) -> bool:
+        return any(one.busy for one in self._door.behind() if one.name == self.post.name)
+
+    # ---- death
+
+    async def _died(self, error: EvenerError, *, lived_s: float) -> None:
+        """Keep what is known of it, and decide where it comes up next."""
+        self._fault = error
+        self._settled.set()
+        host = await self._lost_host() or getattr(error, "host", None)
+        self._deaths.add(Death(at_s=time.monotonic(), lived_s=lived_s, why=error.message, host=host))
+        bundle = await asyncio.to_thread(self._bundle, error, host)
+        self._fact("death behind the door", {"name": self.post.name, "why": error.message, "bundle": bundle})
+        self.restarts += 1
+        self._is("restarting", why=error.message)
+        if (hopeless := self._deaths.hopeless_host) is None:
+            return
+        if (elsewhere := self.post.without(hopeless)) is not None:
+            self._deaths = Deaths()
+            self.post, layout = elsewhere, elsewhere.candidate.name
+            self._fact("elsewhere", {"name": self.post.name, "without": hopeless, "layout": layout})
+            told = f"{hopeless} died {FEW} times in a row: {layout}, without it; last: {error.message}"
+            self._is("restarting", why=told)
+
+    async def _lost_host(self) -> str | None:
+        """A host of this layout that cannot be reached now."""
+        with suppress(EvenerError):
+            await self.post.planned.rig.scan(within_s=LOOK_WITHIN_S)
+        lost = self.post.planned.rig.out_of_reach()
+        return next((host for host in self.post.candidate.hosts if host in lost), None)
+
+    def _bundle(self, error: EvenerError, host: str | None) -> str | None:
+        """A folder with what is known of this death; None when it cannot be written."""
+        folder = self._care.bundles / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{self.post.name}"
+        older = sorted(self._care.bundles.glob(f"*-{self.post.name}")) if self._care.bundles.is_dir() else []
+        if len(older) >= MOST_BUNDLES:
+            return None
+        told = {
+            "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "why": error.message,
+            "hint": error.hint,
+            "host": host,
+            "evener": __version__,
+            "engines": {h.name: to_data(h.engine) for h in self.post.planned.scan.hosts if h.engine},
+            "candidate": to_data(self.post.candidate),
+        }
+        try:
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                write_whole(folder / "death.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+                for log in sorted((self._care.bundles.parent / "logs").glob("*/*.log")):
+                    lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+                    write_whole(folder / f"{log.parent.name}-{log.name}", "\n".join(lines) + "\n")
+        except HostError:
+            return None
+        return str(folder)
+
+    # ---- orders
+
+    async def pause(self) -> None:
+        """Finish what is in flight, leave the machines, and stay away until `go_on`. Returns when nothing is up."""
+        self._paused = True
+        await self._want()
+
+    async def go_on(self) -> None:
+        """Come back. Returns when it serves. Raises what kept it from doing so."""
+        self._paused = False
+        await self._want()
+        if self._fault is not None:
+            raise self._fault
+
+    async def switch(self, post: Callable[[], Awaitable[Post]]) -> None:
+        """Drain, leave the machines, plan anew with them free, and come up as that; as before where that fails.
+
+        Raises what kept it from doing so.
+        """
+        before = self.post
+        await self.pause()
+        try:
+            self._next = replace(await post(), name=before.name)
+            await self.go_on()
+        except EvenerError:
+            self._next, self._paused = before, False
+            await self._want()
+            raise
+
+    async def _want(self) -> None:
+        self._fault = None
+        self._settled.clear()
+        self._changed.set()
+        await self._settled.wait()
+
+
+async def _counted(session: aiohttp.ClientSession) -> tuple[tuple[float, ...], float] | None:
+    """(everything that grows, tokens made since the start); None when it does not say."""
+    try:
+        async with session.get("/metrics") as said:
+            metrics = values(await said.text())
+        async with session.get("/slots") as said:
+            slots = await said.json(content_type=None)
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError):
+        return None
+    return counters(slots, metrics), metrics.get("tokens_predicted_total", 0.0)
+
+
+def _rate(before: tuple[float, float] | None, now: tuple[float, float]) -> float | None:
+    if before is None or now[0] <= before[0] or now[1] < before[1]:
+        return None
+    return (now[1] - before[1]) / (now[0] - before[0])
+
+
+async def _answers(session: aiohttp.ClientSession) -> bool:
+    """Whether one token comes, through every card and worker."""
+    asked = {"prompt": "a", "n_predict": 1, "cache_prompt": False}
+    try:
+        async with session.post("/completion", json=asked, timeout=aiohttp.ClientTimeout(total=PROBE_WITHIN_S)) as said:
+            return said.status == 200
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        return False
