@@ -90,7 +90,7 @@ def state_of(facts: Sequence[Fact]) -> CampaignState:
     for fact in facts:
         fold.take(fact)
     if fold.campaign is None:
-        raise RunUnreadable("no campaign was begun in this run folder", hint="evener runs --what campaign lists them")
+        raise RunUnreadable("no campaign was begun in this run folder", hint="evener runs --what compare lists them")
     if fold.schedule is None:
         raise RunUnreadable("this campaign was cut before it was planned: nothing is lost", hint="begin it anew")
     return CampaignState(
