@@ -90,3 +90,19 @@ async def test_an_answer_does_not_command_the_terminal(tmp_path):
     shown = typed("q", str(path), "--as", "ann").output
     assert "right" in shown
     assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+
+
+async def test_three_who_labelled_the_same_have_one_alpha(tmp_path):
+    path = await run(tmp_path, "m", lambda body: "answer 3")
+    for who, keys in (("ann", "wwwrww"), ("bob", "wwwwww")):
+        shown = typed(keys, path.name, "--as", who).output
+    # code, ann and bob on six: 18 labels, "right" once by code and once by ann, on one thing or on two
+    assert "all 3 who labelled the same 6: Krippendorff's alpha" in shown
+    assert "with ann: " in shown
+    assert "AC1" in shown
+
+
+async def test_the_random_pool_is_whole_though_something_of_it_was_decisive(tmp_path):
+    path = await run(tmp_path, "m", lambda body: "answer 3")
+    typed("ww", path.name, "--as", "ann", "--pool", "decisive")
+    assert len(reviews.sit([path.name], reviewer="ann", pool="random").left) == N

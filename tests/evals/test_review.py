@@ -130,3 +130,12 @@ def test_where_judges_differ_without_a_majority_the_machine_says_nothing():
     judgements = [judged(0, "PASS"), replace(judged(0, "FAIL"), judge=other), judged(1, "PASS"), judged(2, "PASS")]
     judgements.append(replace(judged(1, "PASS"), judge=other))
     assert machine_labels(judgements, {asked(0): 1.0}) == {(asked(1), None): "right"}
+
+
+def test_all_who_labelled_the_same_have_one_alpha():
+    """Right, right, wrong and right, right, right: 2 of 6 labels differ where 10 of 30 pairs would by chance."""
+    told = {"code": {(asked(0), None): "right", (asked(1), None): "right", (asked(9), None): "wrong"}}
+    reviews = [said(0, "right"), said(0, "wrong", who="bob"), said(1, "right"), said(1, "right", who="bob")]
+    found = everyone(told, reviews, pool="random")
+    assert (found.labellers, found.n) == (3, 2)
+    assert abs(found.alpha) < 1e-12

@@ -12,12 +12,10 @@ from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import review
 from evener.evals.judging import counting, families
 from evener.evals.judging.everybody import Everybody, everybody, passport_marks
-from evener.evals.judging.labels import Thing
-from evener.records.answers import Answer, Judgement, Label, Pool, Review
+from evener.records.answers import Answer, Judgement, Review
 from evener.records.evaluation import EvalAsked, EvalResult
 from evener.records.questions import Question
 from evener.report.evals_parts import Evaluated, Judged, Jury, Labels
-from evener.stats.agreement import alpha
 
 
 def read(data: RunData) -> Evaluated | None:
@@ -108,14 +106,7 @@ def _labels(
                 agreement=alike.raw,
                 kappa=alike.kappa,
                 ac1=alike.ac1,
-                alpha=_alpha(reviews, machine, pool),
+                alpha=review.everyone({"code or judges": machine}, reviews, pool=pool).alpha,
             )
         )
     return tuple(found)
-
-
-def _alpha(reviews: Sequence[Review], machine: Mapping[Thing, Label], pool: Pool) -> float | None:
-    """Of code or judges and each person by name."""
-    people = review.by_person(reviews, pool=pool)
-    things = dict.fromkeys(thing for said in people.values() for thing in said)
-    return alpha([[machine.get(thing), *(said.get(thing) for said in people.values())] for thing in things])

@@ -14,7 +14,7 @@ from evener.edges.run_folder import RunFolder
 from evener.errors import ConfigurationError
 from evener.evals import review
 from evener.evals.judging.labels import Thing
-from evener.evals.review import Item
+from evener.evals.review import Everyone, Item
 from evener.records.answers import Asked, Label, Pool, Review
 from evener.stats.agreement import Agreement
 
@@ -29,6 +29,7 @@ class Sitting:
     queue: list[Item]
     reviews: list[Review]
     machine: dict[Thing, Label]
+    machines: dict[str, dict[Thing, Label]]  # code and each judge apart
     mine: list[Item] = field(default_factory=list)  # labelled in this sitting, last one last
 
     @property
@@ -60,6 +61,10 @@ class Sitting:
         """Of this person with each other one."""
         names = dict.fromkeys(one.reviewer for one in self.reviews if one.reviewer != self.reviewer)
         return {name: review.between(self.reviews, self.reviewer, name) for name in names}
+
+    def everyone(self) -> Everyone:
+        """Of code, all judges and all people in this pool."""
+        return review.everyone(self.machines, self.reviews, pool=self.pool)
 
     def _keep(self, item: Item, label: Label | None, reason: str | None) -> None:
         asked, other = item.key
@@ -105,6 +110,7 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
         queue=queue,
         reviews=list(run_folder.read_reviews(runs[0].path)),
         machine=machine,
+        machines=review.machines(judgements, scores),
     )
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from evener.cli.console import err, out
 from evener.errors import ConfigurationError
+from evener.report.judges_rows import coefficients
 from evener.report.words import plain, prose
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _agreed(sitting: Sitting) -> str:
     if not found.n:
         return ""
     kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
-    return f"; with code or judge: {found.raw:.0%} of {found.n}, kappa {kappa}"
+    return f"; with code or judges: {found.raw:.0%} of {found.n}, kappa {kappa}"
 
 
 def _farewell(sitting: Sitting) -> None:
@@ -117,14 +118,13 @@ def _farewell(sitting: Sitting) -> None:
     out.print(
         f"\n{len(sitting.mine)} labelled by {escape(sitting.reviewer)} now, {left} left in the {sitting.pool} pool"
     )
-    if found.n:
-        interval = (
-            "" if found.kappa_interval is None else f" ({found.kappa_interval[0]:.2f} to {found.kappa_interval[1]:.2f})"
-        )
-        kappa = "-" if found.kappa is None else f"{found.kappa:.2f}{interval}"
-        ac1 = "-" if found.ac1 is None else f"{found.ac1:.2f}"
-        out.print(f"with code or judge: {found.raw:.0%} of {found.n} alike, kappa {kappa}, AC1 {ac1}")
-    for name, one in sitting.others().items():
+    for name, one in (("code or judges", found), *sitting.others().items()):
         if one.n:
-            kappa = "-" if one.kappa is None else f"{one.kappa:.2f}"
-            out.print(f"with {escape(name)}: {one.raw:.0%} of {one.n} alike, kappa {kappa}")
+            told = coefficients(one.kappa, one.kappa_interval, one.ac1)
+            out.print(f"with {escape(name)}: {one.raw:.0%} of {one.n} alike{told}", soft_wrap=True)
+    together = sitting.everyone()
+    if together.labellers > 2 and together.alpha is not None:
+        out.print(
+            f"all {together.labellers} who labelled the same {together.n}: Krippendorff's alpha {together.alpha:.2f}",
+            soft_wrap=True,
+        )

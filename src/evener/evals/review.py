@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from evener.evals.judging.labels import KINDS, Labels, Thing, by_judge, labels, majorities, majority
 from evener.records.answers import EVIDENCE, Answer, Asked, Judgement, Label, Pool, Review
 from evener.records.questions import Question
-from evener.stats.agreement import Agreement, agreement
+from evener.stats.agreement import Agreement, agreement, alpha
 
 LABELS_ALONE: dict[str, Label] = {"r": "right", "w": "wrong", "u": "unsure"}
 LABELS_PAIR: dict[str, Label] = {"1": "first", "2": "second", "t": "tie", "u": "unsure"}
@@ -47,6 +47,15 @@ class Item:
         if self.swapped and found in ("first", "second"):
             return "second" if found == "first" else "first"
         return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everyone:
+    """Several who labelled, over the `n` things with two labels or more. `alpha` is Krippendorff's, None if undefined."""
+
+    labellers: int
+    n: int
+    alpha: float | None
 
 
 def items(
@@ -128,6 +137,24 @@ def machine_labels(judgements: Sequence[Judgement], scores: Mapping[Asked, float
         said = {str(n): mine for n, one in enumerate(judges) if (mine := labels(one, kind))}
         found |= majorities(said)
     return {thing: label for thing, label in found.items() if label is not None}
+
+
+def machines(judgements: Sequence[Judgement], scores: Mapping[Asked, float | None]) -> dict[str, dict[Thing, Label]]:
+    """The same, each apart: code, and every judge by name. Who says nothing is not there."""
+    told = {"code": machine_labels([], scores)}
+    for name, mine in by_judge(judgements).items():
+        told[name] = {thing: label for kind in KINDS for thing, label in labels(mine, kind).items()}
+    return {name: said for name, said in told.items() if said}
+
+
+def everyone(told: Mapping[str, Labels], reviews: Sequence[Review], *, pool: Pool) -> Everyone:
+    """All that labelled what people have labelled in this pool: code, judges and each person."""
+    people = by_person(reviews, pool=pool)
+    things = dict.fromkeys(thing for said in people.values() for thing in said)
+    voices = [said for said in (*told.values(), *people.values()) if any(thing in said for thing in things)]
+    rows = [[said.get(thing) for said in voices] for thing in things]
+    several = sum(sum(label is not None for label in row) > 1 for row in rows)
+    return Everyone(labellers=len(voices), n=several, alpha=alpha(rows))
 
 
 def with_machine(
