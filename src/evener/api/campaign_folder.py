@@ -34,6 +34,7 @@ from evener.records.run import Run, Summary
 WHAT = "compare"  # as `evener runs --what` knows it
 FILE = "campaign.toml"
 RUNS, CUT = "runs", "cut"
+BEFORE_IT_BEGINS = ("campaign", "schedule", "agreed")
 CLOCK_STEP = timedelta(seconds=1)  # ids of run folders have whole seconds
 
 OnFact = Callable[[Fact], None]
@@ -149,7 +150,8 @@ def reopen(path: Path) -> Journal:
     """Go on with a campaign. Raises RunUnreadable for a folder of something else."""
     data = read(path)
     made = Journal(folder=RunFolder.reopen(data), facts=list(data.facts))
-    made.add("campaign resumed", {})
+    if any(fact.kind not in BEFORE_IT_BEGINS for fact in made.facts):
+        made.add("campaign resumed", {})
     return made
 
 

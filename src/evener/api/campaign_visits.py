@@ -109,13 +109,16 @@ async def made(visit: Visit, sitting: Sitting) -> None:
         end = await how(visit, contestant, sitting)
     except DoesNotFit as error:
         end = VisitEnd(visit=visit.id, state="does not fit", why=error.message)
-    except (HostBusy, HostUnreachable, Interrupted):
-        raise
-    except (CannotRun, ConfigurationError, DeviceMissing) as error:
-        if error.message.startswith("cannot write"):
+    except (CannotRun, ConfigurationError, Interrupted) as error:
+        if what_stops(error):
             raise
         end = VisitEnd(visit=visit.id, state="failed", why=campaign_units.told(error))
     journal.visit_ended(replace(end, seconds=round(time.monotonic() - begun, 1)))
+
+
+def what_stops(error: EvenerError) -> bool:
+    """Whether it is no fault of what is measured: it would be the same for the next one."""
+    return isinstance(error, HostBusy | HostUnreachable | Interrupted) or error.message.startswith("cannot write")
 
 
 async def _as_it_is(visit: Visit, contestant: Contestant, sitting: Sitting) -> VisitEnd:

@@ -1,0 +1,208 @@
+"""`evener compare`: begin a campaign, go on with one, say where one stands. Visits are made in the schedule's order."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evener import state
+from evener.api import campaign_folder, campaign_judging, campaign_visits
+from evener.api.campaign_folder import Journal
+from evener.api.campaign_log import VisitLog
+from evener.api.campaign_units import WHATS
+from evener.api.campaign_visits import OverBudget, Sitting
+from evener.api.rig import Rig
+from evener.api.session import OnMessage
+from evener.campaign.journal import state_of, status_of
+from evener.codec import to_data
+from evener.edges import notify, run_folder
+from evener.edges.control import Message
+from evener.errors import ConfigurationError, EvenerError, Interrupted, NameUnknown, RunUnreadable
+from evener.records.campaign import Campaign, CampaignStatus, Schedule, Unit, Visit
+from evener.records.card import Scan
+from evener.records.events import Fact
+
+__all__ = ["Ended", "Wishes", "begin", "find", "go_on", "status", "unfinished"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What this session does otherwise than the file says."""
+
+    wait_for_cards: bool = False
+    budget_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a campaign came to its end. `partial` says what is missing, None when nothing is."""
+
+    path: Path
+    status: CampaignStatus
+    partial: str | None
+
+
+def begin(campaign: Campaign, schedule: Schedule, *, text: str, rig: Rig, scan: Scan) -> Path:
+    """A folder for a campaign that is new; `go_on` makes it. `text` is that of its file."""
+    return campaign_folder.create(campaign, schedule, text=text, rig=rig.record, scan=scan).path
+
+
+def unfinished(file: Path) -> Path | None:
+    """The campaign that was begun with this file and is not at its end; the newest of several.
+
+    Raises ConfigurationError where the file has been changed since.
+    """
+    for path in campaign_folder.campaigns():
+        try:
+            data = campaign_folder.read(path)
+            begun = data.summary is None and state_of(data.facts).campaign.path == str(file.resolve())
+        except RunUnreadable:  # cut before it was planned: nothing is lost
+            continue
+        if begun:
+            if campaign_folder.text_of(path) != file.read_text(encoding="utf-8"):
+                raise ConfigurationError(
+                    f"{file} has been changed since {path.name} was begun with it",
+                    hint=f"--resume {path.name} goes on as it was begun, --new begins another",
+                )
+            return path
+    return None
+
+
+def find(run: str | None) -> Path:
+    """A campaign by any name of its run; None and "last" are the newest. Raises NameUnknown, RunUnreadable."""
+    if run in (None, "last"):
+        found = next(campaign_folder.campaigns(), None)
+        if found is None:
+            raise NameUnknown(f"there is no campaign in {state.runs_folder()}", hint="evener compare --init")
+        return found
+    path = run_folder.find_run(state.runs_folder(), str(run))
+    campaign_folder.read(path)
+    return path
+
+
+def status(path: Path) -> CampaignStatus:
+    """Where a campaign stands, also while another session makes it."""
+    data = campaign_folder.read(path)
+    held = campaign_folder.is_held(path)
+    found = status_of(state_of(data.facts), data.facts, id=path.name, now=datetime.now(UTC), is_running=held)
+    return found if data.summary is None or held else replace(found, state="complete", visit=None, unit=None)
+
+
+def _complete(journal: Journal) -> CampaignStatus:
+    now = datetime.now(UTC)
+    found = status_of(journal.state, journal.facts, id=journal.id, now=now, is_running=False)
+    return replace(found, state="complete", visit=None, unit=None)
+
+
+async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
+    """Make what is left of a campaign. Raises HostBusy while another session makes it, and whatever stops it: then it
+    goes on from there another time."""
+    with run_folder.alone(path):
+        journal = campaign_folder.reopen(path)
+        log = VisitLog(folder=journal.folder)
+
+        def both(message: Message) -> None:
+            log.take(message)
+            say(message)
+
+        journal.on_fact = lambda fact: both({"fact": to_data(fact)})
+        campaign = journal.state.campaign
+        again = f"evener compare --resume {journal.id} goes on from there"
+        try:
+            partial = await _made(journal, campaign, wishes, both)
+        except (asyncio.CancelledError, Interrupted):
+            raise Interrupted("interrupted; everything that was started has been stopped", hint=again) from None
+        except EvenerError as error:
+            await _tell(campaign, journal, f"{campaign.name} has stopped: {error.message}")
+            error.hint = f"{error.hint}; then {again}" if error.hint else again
+            raise
+        journal.finish(partial)
+        ended = Ended(path=path, status=_complete(journal), partial=partial)
+        await _tell(campaign, journal, _news(ended))
+        return ended
+
+
+async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMessage) -> str | None:
+    """All visits, then the judges. Why it is not all that was asked for, None when it is."""
+    sitting = Sitting(
+        journal=journal,
+        campaign=campaign,
+        rig=Rig.open(campaign.rig),
+        say=say,
+        wait_for_cards=wishes.wait_for_cards,
+        require_time=_Budget(journal=journal, seconds=wishes.budget_s or campaign.budget_s).require,
+    )
+    journal.sweep(but=_cut(journal))
+    try:
+        while left := journal.state.left:
+            await campaign_visits.made(left[0], sitting)
+            drop_the_beaten(journal, left[0])
+    except OverBudget as over:
+        return str(over)
+    await campaign_judging.judged(sitting)
+    return None
+
+
+def _cut(journal: Journal) -> Path | None:
+    """The run of the unit that was under way when the last session ended."""
+    under_way = journal.under_way()
+    units = (unit for visit in journal.state.schedule.visits for unit in visit.units)
+    unit = next((unit for unit in units if unit.id == under_way), None)
+    return journal.cut_run(unit.id, WHATS[unit.measure]) if unit else None
+
+
+def drop_the_beaten(journal: Journal, visit: Visit) -> None:
+    """After a block: who is clearly beaten is measured no further."""
+
+
+@dataclass(kw_only=True)
+class _Budget:
+    """Time over all sessions. What would begin after its end, or is predicted to outlast it, is not begun."""
+
+    journal: Journal
+    seconds: float | None
+    begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def require(self, what: Unit | Visit) -> None:
+        if self.seconds is None:
+            return
+        since = (datetime.now(UTC) - self.journal.facts[-1].at).total_seconds()
+        left = self.seconds - self.journal.state.spent_s - max(0.0, since)
+        minutes = what.load_minutes if isinstance(what, Visit) else what.minutes
+        if left <= 60 * (minutes or 0.0):
+            raise OverBudget(self._said())
+
+    def _said(self) -> str:
+        state = self.journal.state
+        visits = state.left
+        units = sum(unit.id not in state.ends for visit in visits for unit in visit.units)
+        assert self.seconds is not None
+        return (
+            f"its budget of {self.seconds / 3600:.3g} h is used up: {units} units of {len(visits)} visits are missing"
+        )
+
+
+# ---- who is told
+
+
+def _news(ended: Ended) -> str:
+    one = ended.status
+    said = f"{one.name} is complete" if ended.partial is None else f"{one.name} has ended: {ended.partial}"
+    failed = f", {one.failed} failed" if one.failed else ""
+    return f"{said}; {one.done} of {one.units} units measured{failed}: evener report {one.id}"
+
+
+async def _tell(campaign: Campaign, journal: Journal, text: str) -> None:
+    if campaign.notify is None:
+        return
+    faults = []
+    if campaign.notify.command:
+        faults.append(await notify.by_command(campaign.notify.command, text))
+    if campaign.notify.url:
+        faults.append(await notify.by_post(campaign.notify.url, {"text": text, "run": journal.id}))
+    for fault in filter(None, faults):
+        journal.on_fact(
+            Fact(sequence=0, at=datetime.now(UTC), kind="caution", data={"text": f"nobody was told: {fault}"})
+        )
