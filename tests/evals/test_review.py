@@ -5,6 +5,7 @@ from evener.evals.review import (
     between,
     by_person,
     consensus,
+    everyone,
     items,
     left,
     machine_labels,

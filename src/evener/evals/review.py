@@ -51,7 +51,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everyone:
-    """Several who labelled, over the `n` things with two labels or more. `alpha` is Krippendorff's, None if undefined."""
+    """Several who labelled, over the `n` things with two labels or more; Krippendorff's alpha, None if undefined."""
 
     labellers: int
     n: int
