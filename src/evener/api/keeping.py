@@ -98,7 +98,7 @@ class Keeper:
         self.tokens_per_s: float | None = None
         self._door, self._care, self._world, self._fact = door, care, world, fact
         self._deaths = Deaths()
-        self._paused = False
+        self._paused = self._is_switching = False
         self._next: Post | None = None
         self._changed = asyncio.Event()  # somebody wants something else than what is
         self._settled = asyncio.Event()  # what is, is what somebody wanted
@@ -112,7 +112,7 @@ class Keeper:
             if self._next is not None:
                 self.post, self._next = self._next, None
             if self._paused:
-                self._is("paused")
+                self._is("restarting" if self._is_switching else "paused")
                 self._settled.set()
                 await self._changed.wait()
                 continue
@@ -272,15 +272,17 @@ class Keeper:
 
         Raises what kept it from doing so.
         """
-        before = self.post
-        await self.pause()
+        before, self._is_switching = self.post, True
         try:
+            await self.pause()
             self._next = replace(await post(), name=before.name)
             await self.go_on()
         except EvenerError:
             self._next, self._paused = before, False
             await self._want()
             raise
+        finally:
+            self._is_switching = False
 
     async def _want(self) -> None:
         self._fault = None

@@ -17,6 +17,7 @@ from evener.cli import (
     evals,
     judge,
     models,
+    people,
     plan,
     report,
     review,
@@ -41,6 +42,7 @@ app.add_typer(answers.app, name="answers")
 app.add_typer(bench.app, name="bench")
 app.add_typer(engine.app, name="engine")
 app.add_typer(models.app, name="models")
+app.add_typer(people.app, name="people")
 app.add_typer(rig.app, name="rig")
 app.add_typer(suite.app, name="suite")
 app.command()(demo.demo)

@@ -400,11 +400,12 @@ class Door:
             raise
 
     def _require_hope(self, model: str) -> None:
-        """Raises Refused where nothing that has this model is coming back."""
+        """Raises Refused where nothing that has this model is about to come back."""
         there = [place.record for place in self._places.values() if place.record.model == model]
-        if all(record.state == "given up" for record in there):
+        if all(record.state in ("paused", "given up") for record in there):
+            state = "paused" if any(record.state == "paused" for record in there) else "not served now"
             why = next((f": {record.why}" for record in there if record.why), "")
-            raise Refused(503, "unavailable_error", f"{model} is not served now{why}", retry_after_s=60)
+            raise Refused(503, "unavailable_error", f"{model} is {state}{why}", retry_after_s=60)
 
     def _pump(self) -> None:
         """Give every free slot to whose turn it is."""
