@@ -299,18 +299,22 @@ def _ended(load: _Load, visit: Visit, warm: Sequence[str]) -> VisitEnd:
     )
 
 
-def differing(checks: Sequence[CardCheck]) -> Iterator[str]:
+def differing(checks: Sequence[CardCheck]) -> list[str]:
     """Cards that do not hold what was planned."""
-    for one in checks:
-        if one.verdict not in ("as planned", "unknown"):
-            yield f"{one.host}/{one.card_name} is {one.verdict}" + (f": {one.why}" if one.why else "")
+    return [
+        f"{one.host}/{one.card_name} is {one.verdict}" + (f": {one.why}" if one.why else "")
+        for one in checks
+        if one.verdict not in ("as planned", "unknown")
+    ]
 
 
-def still_held(freed: Sequence[FreedCheck]) -> Iterator[str]:
+def still_held(freed: Sequence[FreedCheck]) -> list[str]:
     """Cards whose memory did not come back."""
-    for one in freed:
-        if one.verdict == "held":
-            yield f"{one.host}/{one.card_name} was not freed" + (f": {one.why}" if one.why else "")
+    return [
+        f"{one.host}/{one.card_name} was not freed" + (f": {one.why}" if one.why else "")
+        for one in freed
+        if one.verdict == "held"
+    ]
 
 
 def evidence_of(run: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from evener.api import campaign_folder, campaign_judging, campaign_visits
 from evener.api.campaign_folder import Journal
 from evener.api.campaign_log import VisitLog
 from evener.api.campaign_units import WHATS
-from evener.api.campaign_visits import OverBudget, Sitting
+from evener.api.campaign_visits import OverBudget, Sitting, differing, still_held
 from evener.api.rig import Rig
 from evener.api.session import OnMessage
 from evener.campaign.journal import state_of, status_of
@@ -25,6 +25,8 @@ from evener.records.card import Scan
 from evener.records.events import Fact
 
 __all__ = ["Ended", "Wishes", "begin", "find", "go_on", "status", "unfinished"]
+
+STEPS = ("visit begun", "unit begun", "unit ended", "visit ended", "dropped")  # facts that move a campaign on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Ended:
     path: Path
     status: CampaignStatus
     partial: str | None
+    is_clean: bool  # nothing failed, every card did as planned, all memory came back
 
 
 def begin(campaign: Campaign, schedule: Schedule, *, text: str, rig: Rig, scan: Scan) -> Path:
@@ -90,10 +93,8 @@ def status(path: Path) -> CampaignStatus:
     return found if data.summary is None or held else replace(found, state="complete", visit=None, unit=None)
 
 
-def _complete(journal: Journal) -> CampaignStatus:
-    now = datetime.now(UTC)
-    found = status_of(journal.state, journal.facts, id=journal.id, now=now, is_running=False)
-    return replace(found, state="complete", visit=None, unit=None)
+def _now(journal: Journal, *, is_running: bool) -> CampaignStatus:
+    return status_of(journal.state, journal.facts, id=journal.id, now=datetime.now(UTC), is_running=is_running)
 
 
 async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
@@ -107,7 +108,12 @@ async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
             log.take(message)
             say(message)
 
-        journal.on_fact = lambda fact: both({"fact": to_data(fact)})
+        def heard(fact: Fact) -> None:
+            both({"fact": to_data(fact)})
+            if fact.kind in STEPS:
+                say({"campaign": to_data(_now(journal, is_running=True))})
+
+        journal.on_fact = heard
         campaign = journal.state.campaign
         again = f"evener compare --resume {journal.id} goes on from there"
         try:
@@ -119,7 +125,8 @@ async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
             error.hint = f"{error.hint}; then {again}" if error.hint else again
             raise
         journal.finish(partial)
-        ended = Ended(path=path, status=_complete(journal), partial=partial)
+        over = replace(_now(journal, is_running=False), state="complete", visit=None, unit=None)
+        ended = Ended(path=path, status=over, partial=partial, is_clean=_is_clean(journal))
         await _tell(campaign, journal, _news(ended))
         return ended
 
@@ -143,6 +150,17 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
         return str(over)
     await campaign_judging.judged(sitting)
     return None
+
+
+def _is_clean(journal: Journal) -> bool:
+    state = journal.state
+    ends = state.visit_ends.values()
+    return (
+        all(end.state != "failed" for end in state.ends.values())
+        and all(end.state != "failed" for end in ends)
+        and not any(differing(end.checks) for end in ends)
+        and not any(still_held(end.freed) for end in ends)
+    )
 
 
 def _cut(journal: Journal) -> Path | None:
