@@ -2,10 +2,12 @@
 
     python benchmarks/verdicts.py [campaigns]
 
-Six models answer the same questions. Questions differ in difficulty (beta-distributed, so that two equal models
-disagree on 30 % of them); with `documents` five questions share one difficulty. Prints, per design, the share of
-campaigns with a false "better", those whose best set holds the truth, those that find a gap of the planned size, the
-coverage of the printed intervals, and what naming the highest mean would have claimed.
+Six models, or two, answer the same questions. Questions differ in difficulty (beta-distributed, so that two equal
+models disagree on 30 % of them); with `documents` five questions share one difficulty. Graded scores are a segment's
+own level and a normal deviation, so that paired differences have the standard deviation that `eval --plan` assumes.
+"As planned" is as many questions as `eval --plan` asks for; of graded scores the gap that it says this number finds.
+Prints, per design, the share of campaigns with a false "better", those whose best set holds the truth, those that find
+a gap of the planned size, the coverage of the printed intervals, and what naming the highest mean would have claimed.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evener.evals.planning import GRADED_SD
 from evener.evals.verdicts import Dimension, verdict
-from evener.stats.power import questions_needed
+from evener.stats.power import graded_gap, questions_needed
 
 MODELS = tuple("ABCDEF")
 MEAN, SPREAD = 0.7, 2.5  # of the beta distribution: E[p(1-p)] = 0.15, so that equal models disagree 30 times in 100
+CHRF, LEVELS_SD = 0.55, 0.13  # mean and standard deviation of segments' chrF, one right translation against another
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Design:
     gap: float = 0.0  # by which A is better than all others
     models: int = 6
     documents: bool = False
+    graded: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,15 +52,13 @@ class Outcome:
 
 def campaign(design: Design, seed: int) -> Outcome:
     draw = np.random.default_rng(seed)
-    groups = -(-design.questions // 5) if design.documents else design.questions
-    easy = draw.beta(MEAN * SPREAD, (1 - MEAN) * SPREAD, size=groups)
     cluster = [i // 5 if design.documents else i for i in range(design.questions)]
-    scores, truth = {}, {}
-    for i, name in enumerate(MODELS[: design.models]):
-        lift = design.gap / (1 - MEAN) if i == 0 else 0.0
-        chance = easy + (1 - easy) * lift
-        truth[name] = MEAN + (design.gap if i == 0 else 0.0)
-        scores[name] = {f"q{j}": float(draw.random() < chance[c]) for j, c in enumerate(cluster)}
+    ask = graded if design.graded else right_or_wrong
+    columns, usual = ask(draw, cluster, design)
+    truth = {name: usual + (design.gap if i == 0 else 0.0) for i, name in enumerate(MODELS[: design.models])}
+    scores = {
+        name: {f"q{j}": float(x) for j, x in enumerate(column)} for name, column in zip(truth, columns, strict=True)
+    }
     found = verdict(
         Dimension(name="simulated", clusters={f"q{j}": str(c) for j, c in enumerate(cluster)}, scores=scores), seed=seed
     )
@@ -74,6 +77,19 @@ def campaign(design: Design, seed: int) -> Outcome:
     )
 
 
+def right_or_wrong(draw: np.random.Generator, cluster: list[int], design: Design) -> tuple[list[np.ndarray], float]:
+    """Scores of each model, and the mean of all but the first."""
+    easy = draw.beta(MEAN * SPREAD, (1 - MEAN) * SPREAD, size=max(cluster) + 1)[cluster]
+    lifts = [design.gap / (1 - MEAN), *[0.0] * (design.models - 1)]
+    return [draw.random(len(cluster)) < easy + (1 - easy) * lift for lift in lifts], MEAN
+
+
+def graded(draw: np.random.Generator, cluster: list[int], design: Design) -> tuple[list[np.ndarray], float]:
+    own = draw.normal(CHRF, LEVELS_SD, size=len(cluster))
+    gaps = [design.gap, *[0.0] * (design.models - 1)]
+    return [own + gap + draw.normal(0.0, GRADED_SD / 2**0.5, size=len(cluster)) for gap in gaps], CHRF
+
+
 def planned(gap: float, models: int) -> int:
     """Questions for this gap at the discordance that it really has here."""
     lift = gap / (1 - MEAN)
@@ -89,6 +105,8 @@ DESIGNS = (
     Design("A 15 points ahead of 5, as planned", planned(0.15, 6), gap=0.15),
     Design("A 20 points ahead of B, as planned", planned(0.20, 2), gap=0.20, models=2),
     Design("A 10 points ahead of B, as planned", planned(0.10, 2), gap=0.10, models=2),
+    Design("A ahead of 5, graded, as planned", 131, gap=graded_gap(131, GRADED_SD, models=6) or 0.0, graded=True),
+    Design("A ahead of B, graded, as planned", 30, gap=graded_gap(30, GRADED_SD) or 0.0, models=2, graded=True),
 )
 
 

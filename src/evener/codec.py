@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -46,13 +47,31 @@ def to_line(record: object, *, without: str | None = None) -> bytes:
 
 def from_json(kind: type[T], text: str | bytes, *, source: str) -> T:
     """Read a record. Unknown keys are dropped: a newer minor writer may have added some. `source` names the file."""
+    adapter = _adapter(cast(Hashable, kind))
     try:
-        read: T = _adapter(cast(Hashable, kind)).validate_json(text)
+        read: T = adapter.validate_json(text)
     except ValidationError as error:
+        with suppress(ValueError):  # ValidationError is one too
+            older: T = adapter.validate_json(json.dumps(_as_today(json.loads(text))))
+            return older
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "document"
         raise RunUnreadable(f"{source}: {where}: {first['msg']}") from error
     return read
+
+
+def _as_today(data: Any) -> Any:
+    """What an earlier evener wrote, in today's shape: a suite's `measures` were bare numbers."""
+    if isinstance(data, list):
+        return [_as_today(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: {name: one if isinstance(one, dict) else {"value": one} for name, one in value.items()}
+        if key == "measures" and isinstance(value, dict)
+        else _as_today(value)
+        for key, value in data.items()
+    }
 
 
 def from_data(kind: type[T], data: Any, *, source: str) -> T:

@@ -1,8 +1,4 @@
-from dataclasses import replace
-
-import pytest
-
-from evener.evals.tally import measures, question_failures, tally
+from evener.evals.tally import question_failures, tally
 from evener.records.answers import Asked, Score
 from evener.records.questions import Suite
 from tests.evals.answered import answer, question
@@ -44,35 +40,3 @@ def test_errors_and_timeouts_are_no_replies():
 
 def test_questions_that_never_failed_are_not_listed():
     assert question_failures([score("a", 0.0)]) == {}
-
-
-def test_what_declining_comes_to():
-    """Ten questions. Of six that can be answered four are right, one wrong, one declined; of four that cannot three are
-    declined and one is answered. C 7, I 2: F = 14 / (10 + 7 + 2), net = (7 - 2) / 10."""
-    can = {f"can{n}": question(id=f"can{n}", references=("x",)) for n in range(6)}
-    cannot = {f"not{n}": question(id=f"not{n}") for n in range(4)}
-    premise = {"premise": question(id="premise", category="false-premise", references=("x",))}
-    said = [*"CCCCI", "NA", *"CCCI"]
-    declined = [None] * 5 + ["abstained"] * 4 + [None]
-    scores = [
-        replace(score(name, float(kind == "C")), details={"class": kind}, outcome=outcome)
-        for name, kind, outcome in zip([*can, *cannot], said, declined, strict=True)
-    ]
-    found = measures(can | cannot | premise, scores)
-    assert found == pytest.approx({"F": 14 / 19, "net": 0.5, "abstain_recall": 3 / 4, "over_refusal": 1 / 6})
-
-
-def test_declining_a_false_premise_is_no_refusal_of_what_can_be_answered():
-    questions = {
-        "p": question(id="p", category="false-premise", references=("x",)),
-        "a": question(id="a", references=("x",)),
-    }
-    scores = [
-        replace(score("p", 1.0), details={"class": "C"}, outcome="abstained"),
-        replace(score("a", 1.0), details={"class": "C"}),
-    ]
-    assert measures(questions, scores)["over_refusal"] == 0.0
-
-
-def test_suites_without_declining_have_no_such_measures():
-    assert measures({"a": question(id="a")}, [score("a", 1.0)]) == {}

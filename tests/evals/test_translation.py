@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from sacrebleu.metrics.chrf import CHRF
@@ -137,20 +138,35 @@ def test_corpus_scores_are_those_of_sacrebleus_command_line(category, target, tm
     files |= {"r2": [q.references[1] for q in two]}
     for name, texts in files.items():
         (tmp_path / name).write_text("\n".join(texts) + "\n")
-    asian = ["--tokenize", "zh", "--ter-asian-support"] if target == "zh" else []
+    asian = ["--tokenize", "zh", "--ter-normalized", "--ter-asian-support"] if target == "zh" else []
     command = [sys.executable, "-m", "sacrebleu", "r1", "r2", "-i", "said", "-m", "bleu", "chrf", "ter", "-w", "9"]
     told = subprocess.run([*command, *asian], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
     theirs = {one["name"]: one for one in json.loads(told)}
-    assert [theirs[name]["score"] for name in ("BLEU", "chrF2", "TER")] == pytest.approx(
-        [found.bleu, found.chrf, found.ter], abs=1e-6
-    )
     for ours, name in (("BLEU", "BLEU"), ("chrF", "chrF2"), ("TER", "TER")):
-        assert found.signatures[ours] == theirs[name]["signature"]
+        assert found[ours].value == pytest.approx(theirs[name]["score"], abs=1e-6)
+        assert found[ours].how == theirs[name]["signature"]
 
 
 def test_a_segment_with_one_reference_is_scored_beside_those_with_two():
     one = next(q for q in of("zh-en") if len(q.references) == 1)
     two = next(q for q in of("zh-en") if len(q.references) == 2)
     found = corpus([(one, one.references[0]), (two, two.references[1])], target="en")
-    assert (found.n, found.chrf, found.ter) == (2, pytest.approx(100), 0)
-    assert corpus([], target="en") is None
+    assert (found["chrF"].n, found["chrF"].value, found["TER"].value) == (2, pytest.approx(100), 0)
+    assert corpus([], target="en") == {}
+
+
+def test_chinese_is_edited_by_characters_and_not_by_sentences():
+    one = question("translation", references=("小心地滑，请慢行",), language="zh")
+    assert corpus([(one, "小心地滑请慢行")], target="zh")["TER"].value == pytest.approx(100 / 8)
+
+
+def test_a_corpus_interval_is_that_of_leaving_out_whole_documents():
+    """Of three documents, by sacrebleu's own score of each two; Student's t with two degrees of freedom is 4.3027."""
+    documents = ("zh-en-news", "a", "b")
+    pairs = [(replace(q, cluster=documents[n % 3]), q.wrong[0]) for n, q in enumerate(of("zh-en")[:12])]
+    found = corpus(pairs, target="en")["BLEU"]
+    without = [corpus([p for p in pairs if p[0].cluster != one], target="en")["BLEU"].value for one in documents]
+    middle = sum(without) / 3
+    half = 4.302653 * (2 / 3 * sum((value - middle) ** 2 for value in without)) ** 0.5
+    assert found.interval == pytest.approx((max(0.0, found.value - half), found.value + half), abs=1e-4)
+    assert corpus(pairs[:1], target="en")["BLEU"].interval is None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from evener.records.answers import JudgeIdentity
 from evener.records.conditions import Conditions
-from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
+from evener.records.evaluation import EvalAsked, EvalResult, Measure, SuiteResult
 from evener.records.events import Fact
 from evener.records.judging import Hits, MqmResult, PairJudged, Passport
 from evener.records.run import Run, Stage, Summary
@@ -76,7 +76,15 @@ RESTRAINT = suite(
         reasons={"cut short": 2},
     ),
     categories={"answerable": standing("restraint", 0.7, 20), "false premise": standing("restraint", 0.55, 20)},
-    measures={"F": 0.6, "net": 0.25, "abstain_recall": 0.75, "over_refusal": None},
+    measures={
+        "F": Measure(value=0.6, interval=(0.44, 0.76), n=40),
+        "net": Measure(value=0.25, interval=(-0.05, 0.55), n=40),
+        "abstain_recall": Measure(value=0.75, interval=(0.35, 0.97), n=8, unit="share"),
+        "over_refusal": Measure(value=None, n=0, unit="share"),
+        "pass@3": Measure(value=0.8, interval=(0.64, 0.91), n=40, unit="share"),
+        "variance_within": Measure(value=0.0613, interval=(0.03, 0.09), n=40, unit="variance"),
+        "BLEU zh-en": Measure(value=23.44, interval=(18.02, 28.86), n=63, unit="points", how="nrefs:2|tok:13a"),
+    },
     truncated=2 / 42,
     thought=1 / 42,
 )
@@ -164,6 +172,7 @@ def hostile() -> Evaluated:
         0.4,
         standing=standing(HOSTILE, 0.5, outcomes={HOSTILE: 1}, reasons={HOSTILE: 1}),
         categories={HOSTILE: standing("x", 0.5), "b": standing("x", 0.5)},
+        measures={f"BLEU {HOSTILE}": Measure(value=1.0, how=HOSTILE)},
     )
     judged = replace(
         JUDGED,

@@ -27,11 +27,13 @@ from eval_samples import (
 from test_html import Page
 from test_terminal import shown
 
+from evener.records.evaluation import Measure
 from evener.records.run import Summary
 from evener.report import html, markdown, sheet, terminal
 from evener.report.evals_parts import Evaluated
 from evener.report.evals_rows import signed, signed_interval, suite_rows
 from evener.report.evals_view import scores_table
+from evener.report.measure_rows import measure_rows
 from evener.report.parts import Story
 from evener.report.story import tell
 
@@ -144,8 +146,9 @@ def test_judges_and_people_are_in_every_form_for_readers() -> None:
         assert "the same as code or judge in 80 % of 15, kappa 0.55, AC1 0.63" in text
 
 
-def test_a_sheet_has_a_line_per_suite_arm_and_category() -> None:
-    rows = list(csv.DictReader(io.StringIO(sheet.sheet(story(*EVALS["eval"])))))
+def test_a_sheet_has_a_line_per_suite_arm_and_category_and_measure() -> None:
+    every = list(csv.DictReader(io.StringIO(sheet.sheet(story(*EVALS["eval"])))))
+    rows = [row for row in every if not row["measure"]]
     assert [(row["suite"], row["arm"], row["category"]) for row in rows] == [
         ("restraint", "single", ""),
         ("restraint", "single", "answerable"),
@@ -153,9 +156,40 @@ def test_a_sheet_has_a_line_per_suite_arm_and_category() -> None:
         ("restraint", "vote", ""),
         ("coding", "single", ""),
     ]
-    assert (rows[0]["score"], rows[0]["counted_wrong"], rows[0]["F"]) == ("0.625", "0.575", "0.6")
-    assert rows[0]["over_refusal"] == ""
+    assert (rows[0]["score"], rows[0]["counted_wrong"]) == ("0.625", "0.575")
     assert rows[3]["harmed"] == "2"
+    measured = {row["measure"]: row for row in every if row["measure"]}
+    assert {measured["F"][name] for name in ("value", "low", "high", "n", "unit")} == {
+        "0.6",
+        "0.44",
+        "0.76",
+        "40",
+        "index",
+    }
+    assert measured["over_refusal"]["value"] == ""
+    assert measured["BLEU zh-en"]["how"] == "nrefs:2|tok:13a"
+
+
+def test_every_face_shows_measures_with_interval_n_and_what_they_are() -> None:
+    told = story(*EVALS["eval"])
+    page = html.page(told, RUN)
+    assert '<td>F</td><td class="n">0.60</td><td class="n">0.44 to 0.76</td><td class="n">40</td>' in page
+    assert "| restraint | net | 0.25 | -0.05 to 0.55 | 40 |" in markdown.document(told)
+    for text in (page, markdown.document(told).replace("\\", ""), shown(terminal.view(told), 300)):
+        assert "nrefs:2|tok:13a" in text
+        assert "declined, of what cannot be answered" in text
+        assert "over refusal" not in text  # nobody could have declined
+
+
+def test_measures_of_an_invalid_result_are_not_to_be_used_either() -> None:
+    page = html.page(story(None, of(validity="no question was answered")), RUN)
+    assert page.count('<table class="invalid">') == 2
+
+
+def test_a_measure_of_an_earlier_evener_has_neither_interval_nor_n() -> None:
+    old = suite("restraint", 0.5, 0.5, measures={"F": Measure(value=0.6)})
+    (row,) = measure_rows([old])
+    assert row.cells[:5] == ("restraint", "F", "0.60", "-", "-")
 
 
 def test_nothing_that_a_stranger_named_is_obeyed() -> None:

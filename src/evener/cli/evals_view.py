@@ -42,6 +42,8 @@ def show(found: Evaluated, *, as_json: bool) -> None:
     out.print(evals_view.scores_table(result))
     for line in remarks(result):
         out.print(escape(line), soft_wrap=True)
+    if (measured := evals_view.measures_table(result)) is not None:
+        out.print(measured)
     out.print(f"run: {escape(str(found.path))}", soft_wrap=True)
 
 

@@ -7,16 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from evener.evals.arms import change
+from evener.evals.measures import measures
 from evener.evals.scoring.any import NOT_ITS_FAULT
-from evener.evals.scoring.match import DECLINING_IS_RIGHT_TOO
 from evener.records.answers import NO_REPLY, Answer, Arm, Score
 from evener.records.evaluation import SuiteResult
-from evener.records.questions import Question, Suite
+from evener.records.questions import Suite
 from evener.records.verdicts import Policy, Standing
 from evener.stats.clusters import estimate, of_scores
 from evener.stats.comparisons import is_binary
-
-WRONG_COSTS = 1.0  # the p of net = (C - p I) / N: a wrong answer costs as much as a right one brings
 
 
 def tally(
@@ -57,7 +55,7 @@ def tally(
         scores=means,
         clusters=clusters,
         failed=failed,
-        measures=measures(questions, scored),
+        measures=measures(questions, scored, answers),
         tokens=_sum(answer.tokens for answer in answers),
         seconds=sum(answer.seconds for answer in answers),
         truncated=_share(answer.outcome == "truncated" for answer in answers),
@@ -114,28 +112,6 @@ def standing_of(
         outcomes=dict(Counter(outcomes.get(a.asked, a.outcome) for a in answers if a.asked.question in means)),
         reasons=dict(Counter(s.why or "" for s in scores if s.value is None and s.asked.question in means)),
     )
-
-
-def measures(questions: Mapping[str, Question], scores: Sequence[Score]) -> dict[str, float | None]:
-    """What a suite of questions that one may decline says besides its mean (Wei et al. 2024 for F).
-
-    `F` = 2 C / (N + C + I), `net` = (C - I) / N, `abstain_recall` = declined among those that cannot be answered,
-    `over_refusal` = declined among those that can. Empty for other suites.
-    """
-    seen = [(questions[s.asked.question], s.details.get("class"), s) for s in scores if s.details.get("class")]
-    if not seen:
-        return {}
-    n, right, wrong = len(seen), sum(c == "C" for _, c, _ in seen), sum(c == "I" for _, c, _ in seen)
-    return {
-        "F": 2 * right / (n + right + wrong),
-        "net": (right - WRONG_COSTS * wrong) / n,
-        "abstain_recall": _share(s.outcome == "abstained" for q, _, s in seen if not q.references),
-        "over_refusal": _share(s.outcome == "abstained" for q, _, s in seen if _is_answerable(q)),
-    }
-
-
-def _is_answerable(question: Question) -> bool:
-    return bool(question.references) and question.category not in DECLINING_IS_RIGHT_TOO
 
 
 def _worth(value: float | None, failed: float, policy: Policy) -> float | None:

@@ -5,6 +5,7 @@ A dimension is a set of questions; each candidate has at most one score per ques
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -55,7 +56,6 @@ def verdict(
     words = [_pairs(asked, order, policy=one, margin=margin, seed=seed) for one in both]
     pairs = _stable(words[0], words[-1])
     common = _common(asked, order, policy)
-    clusters = [asked.clusters[q] for q in common]
     kept = set[str]().union(*(_may_be_best(asked, order, one, seed=seed) for one in both))
     differ = {(pair.first, pair.second): pair.word in ("better", "worse") for pair in pairs}
     fragile = best.fragility({name: _column(asked, name, common, policy) for name in order}, common)
@@ -78,7 +78,7 @@ def verdict(
         else None,
         noise=_noise(asked, policy),
         sentence="",
-        design=_design(len(common), len(set(clusters)), len(order)),
+        design=_design(asked, order, common, policy),
     )
     return replace(answer, sentence=sentence(answer))
 
@@ -218,7 +218,9 @@ def _needed(pair: PairVerdict, asked: Dimension, *, models: int, policy: Policy)
     if pair.test == "exact McNemar":
         return power.questions_needed(gap, models=models, discordance=(pair.wins + pair.losses) / pair.clusters)
     found = estimate(*_gaps(pair, asked, policy))
-    return None if found is None or found.se is None else power.questions_like(gap, found.se, pair.n, models=models)
+    if found is None or found.se is None:
+        return None
+    return power.questions_like(gap, found.se, found.n, found.clusters, models=models)
 
 
 def _gaps(pair: PairVerdict, asked: Dimension, policy: Policy) -> tuple[list[float], list[str]]:
@@ -263,8 +265,9 @@ def _noise(asked: Dimension, policy: Policy) -> float | None:
     return max(gaps, default=None)
 
 
-def _design(n: int, clusters: int, models: int) -> str:
+def _design(asked: Dimension, order: Sequence[str], common: Sequence[str], policy: Policy) -> str:
     """What this size could prove at best."""
+    n, clusters, models = len(common), len({asked.clusters[q] for q in common}), len(order)
     if models < 2:
         return "one candidate: nothing to compare"
     if n == 0:
@@ -272,11 +275,24 @@ def _design(n: int, clusters: int, models: int) -> str:
     able = power.design(clusters, models)
     if able.sweep is None:
         return f"{clusters} independent questions and {models} candidates: no answers could separate any two"
-    gap = power.detectable_gap(clusters, models=models)
+    gap = _detectable(asked, order, common, policy)
     found = "no gap is found 4 times in 5" if gap is None else f"a gap of {gap * 100:.0f} points is found 4 times in 5"
     return (
         f"{n} questions in {clusters} clusters, {models} candidates: {found}, {able.sweep}-0 is the least that counts"
     )
+
+
+def _detectable(asked: Dimension, order: Sequence[str], common: Sequence[str], policy: Policy) -> float | None:
+    """The gap that is found 4 times in 5. Right or wrong, each question for itself: as planned. Else by the pair whose
+    differences vary most."""
+    clusters = [asked.clusters[q] for q in common]
+    columns = [_column(asked, name, common, policy) for name in order]
+    groups = len(set(clusters))
+    if groups == len(common) and all(map(comparisons.is_binary, columns)):
+        return power.detectable_gap(groups, models=len(order))
+    gaps = [[x - y for x, y in zip(a, b, strict=True)] for a, b in combinations(columns, 2)]
+    errors = [found.se for one in gaps if (found := estimate(one, clusters)) is not None and found.se is not None]
+    return power.graded_gap(groups, max(errors, default=0.0) * math.sqrt(groups), models=len(order))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from evener.records.answers import Arm
 from evener.records.verdicts import Standing
@@ -31,13 +32,30 @@ class EvalAsked:
     model: str | None = None
 
 
+Unit = Literal["share", "index", "points", "edits per 100 words", "variance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A further figure of a suite. `value` is None where it is not defined, `interval` where nothing tells how it varies.
+
+    A share is 0 to 1, an index at most 1, points are 0 to 100.
+    """
+
+    value: float | None
+    interval: tuple[float, float] | None = None  # at 95 %, by clusters
+    n: int | None = None  # questions that it is over; None in runs of an evener that did not keep it
+    unit: Unit = "index"  # what the value counts
+    how: str | None = None  # how it was computed: sacrebleu's signature
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResult:
     """One suite under one arm. `scores` maps each question to the mean of its epochs, None where nothing was scored.
 
     `standing` leaves answers out that are no evidence about the model, `counted_wrong` takes them for wrong ones.
     `failed` maps a question to the share of its epochs that are no evidence, where there are some; 0 where nobody could
-    have scored it. `measures` are further figures of the suite, None where they are not defined.
+    have scored it. `measures` are further figures of the suite: of declining, of corpora, of epochs.
     """
 
     suite: str
@@ -53,7 +71,7 @@ class SuiteResult:
     scores: dict[str, float | None]
     clusters: dict[str, str]
     failed: dict[str, float] = field(default_factory=dict)
-    measures: dict[str, float | None] = field(default_factory=dict)
+    measures: dict[str, Measure] = field(default_factory=dict)
     tokens: int | None = None  # of all answers, what an arm used up besides included
     seconds: float = 0.0  # of all answers, one after the other
     truncated: float | None = None  # share of answers cut short by the token limit
@@ -80,6 +98,14 @@ class EvalResult:
     validity: str = "valid"
     partial: str | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """How to spend a number of answers of one candidate."""
+
+    questions: int
+    epochs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

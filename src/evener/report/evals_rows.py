@@ -103,16 +103,9 @@ def reasons(found: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {why}" for why, n in found.items())
 
 
-def measures(one: SuiteResult) -> list[tuple[str, str]]:
-    """(name, figure) of what a suite says besides its mean."""
-    return [(name.replace("_", " "), f"{value:.2f}") for name, value in one.measures.items() if value is not None]
-
-
 def remarks(one: SuiteResult) -> list[str]:
     """What a reader must know beside the row of a suite, one line each."""
     lines = []
-    if one.arm == "single" and (known := measures(one)):
-        lines.append(f"{named(one)}: {', '.join(f'{name} {value}' for name, value in known)}")
     if one.standing.reasons:
         lines.append(f"{named(one)}: unscored: {reasons(one.standing.reasons)}")
     if one.harmed is not None:

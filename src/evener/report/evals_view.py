@@ -12,6 +12,8 @@ from evener.records.evaluation import EvalResult
 from evener.report import cells
 from evener.report.evals_parts import Evaluated
 from evener.report.evals_rows import how, judge_lines, label_lines, remarks, suite_rows
+from evener.report.measure_rows import HEADS as MEASURE_HEADS
+from evener.report.measure_rows import measure_rows
 
 # Dropped in this order where there is no room; how answers ended stays beside the scores.
 _OPTIONAL = ("clusters", "if wrong", "unscored")
@@ -21,6 +23,8 @@ def parts(found: Evaluated) -> Iterator[RenderableType]:
     """The table of scores and what belongs to it; nothing of scores for a run that never ended."""
     if found.result is not None:
         yield Group(scores_table(found.result), *_lines(found.result))
+        if shown := measures_table(found.result):
+            yield shown
     for one in found.judged:
         yield _titled(f"Judged by {one.judge.model} at {one.judge.provider}", judge_lines(one))
     if found.labels:
@@ -36,6 +40,24 @@ def _lines(result: EvalResult) -> Iterator[RenderableType]:
 def _titled(title: str, lines: Collection[str]) -> RenderableType:
     bullets = [Padding(cells.bullet("-", line), (0, 0, 0, 2)) for line in lines]
     return Group(cells.text((title, "bold")), *bullets)
+
+
+def measures_table(result: EvalResult, *, width: int | None = None) -> RenderableType | None:
+    """Further figures, a row each; None where there are none."""
+    rows, style = measure_rows(result.results), None if result.validity == "valid" else "dim strike"
+    if not rows:
+        return None
+
+    def build(dropped: Collection[str]) -> Table:
+        kept = [n for n, head in enumerate(MEASURE_HEADS) if head.removeprefix("#") not in dropped]
+        table = cells.table(*(MEASURE_HEADS[n] for n in kept))
+        for column in table.columns:
+            column.min_width = 13 if not column.no_wrap else None
+        for row in rows:
+            table.add_row(*(cells.text(row.cells[n]) for n in kept), style=style)
+        return table
+
+    return cells.Fitted(build, ("what it is", "n"), width=width)
 
 
 def scores_table(result: EvalResult, *, width: int | None = None) -> RenderableType:

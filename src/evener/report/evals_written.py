@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evener.records.evaluation import EvalResult, SuiteResult
+from evener.records.evaluation import EvalResult, Measure, SuiteResult
 from evener.records.verdicts import Standing
 from evener.report.evals_parts import Evaluated
 from evener.report.evals_rows import how, judge_lines, label_lines, outcomes, reasons, remarks, suite_rows
+from evener.report.measure_rows import HEADS as MEASURE_HEADS
+from evener.report.measure_rows import measure_rows
 from evener.report.plain_tables import escaped, markdown_table
 
 _HEADS = ("suite", "#score", "#95 %", "#if wrong", "#n", "#clusters", "#unscored", "other outcomes")
@@ -19,6 +21,8 @@ def markdown(found: Evaluated) -> Iterator[str]:
     if found.result is not None:
         yield _table(found.result)
         yield _list([line for one in found.result.results for line in remarks(one)])
+        if rows := measure_rows(found.result.results):
+            yield markdown_table(MEASURE_HEADS, [[escaped(cell) for cell in row.cells] for row in rows])
         yield f"{escaped(how(found.result))}.\n"
     for one in found.judged:
         yield f"#### Judged by {escaped(one.judge.model)} at {escaped(one.judge.provider)}\n"
@@ -45,13 +49,14 @@ def _list(lines: Sequence[str]) -> str:
 
 
 def lines(found: Evaluated) -> Iterator[dict[str, Any]]:
-    """A line per suite and arm, and per category. Shares are 0 to 1."""
+    """A line per suite and arm, per category, and per further measure. Shares are 0 to 1."""
     for one in found.result.results if found.result else ():
         about = {"candidate": found.candidate, "validity": found.result.validity if found.result else None}
         about |= {"suite": one.suite, "arm": one.arm}
         yield about | {"category": None} | _standing(one.standing) | _whole(one)
         for category, standing in one.categories.items():
             yield about | {"category": category} | _standing(standing)
+        yield from (about | _measure(name, measure) for name, measure in one.measures.items())
 
 
 def _standing(found: Standing) -> dict[str, Any]:
@@ -67,4 +72,9 @@ def _whole(one: SuiteResult) -> dict[str, Any]:
         "counted_wrong": one.counted_wrong.mean, "epochs": one.epochs, "asked": one.asked, "answered": one.answered,
         "truncated": one.truncated, "thought": one.thought, "healed": one.healed, "harmed": one.harmed,
         "tokens": one.tokens, "seconds": one.seconds,
-    } | one.measures  # fmt: skip
+    }  # fmt: skip
+
+
+def _measure(name: str, one: Measure) -> dict[str, Any]:
+    low, high = one.interval or (None, None)
+    return {"measure": name, "unit": one.unit, "how": one.how, "value": one.value, "low": low, "high": high, "n": one.n}

@@ -16,6 +16,7 @@ from evener.report import (
     drawing,
     evals_rows,
     level_columns,
+    measure_rows,
     pair_chart,
     picture,
     time_chart,
@@ -158,6 +159,8 @@ def _environment() -> Any:
         suite_name=evals_rows.named,
         why=evals_rows.reasons,
         how_asked=evals_rows.how,
+        measure_heads=measure_rows.HEADS,
+        measure_rows=measure_rows.measure_rows,
         judge_lines=evals_rows.judge_lines,
         label_lines=evals_rows.label_lines,
     )

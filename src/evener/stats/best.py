@@ -12,7 +12,7 @@ from evener.stats.clusters import sums
 from evener.stats.comparisons import DRAWN, flips
 
 DRAWN_SLACK = 0.9  # of the error allowed: drawn signs and ties among binary scores take up the rest
-Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +37,23 @@ def best_set(
     than all pairs, and one truth that is dropped at most 5 times in 100.
     """
     names = sorted(scores, key=lambda name: -float(np.mean(scores[name])))
-    totals = {name: np.array(sums(scores[name], clusters)) for name in names}
-    p = {name: _p_best(totals[name], [totals[o] for o in names if o != name], seed) for name in names}
+    totals = np.stack([sums(scores[name], clusters) for name in names], axis=1)
+    flipped = np.concatenate([signs @ totals for signs in flips(len(totals), seed=seed)])
+    p = {name: _p_best(totals, flipped, at) for at, name in enumerate(names)}
     kept = tuple(name for name in names if p[name] > (1 - confidence) * DRAWN_SLACK)
     return BestSet(kept=kept, dropped=tuple(n for n in names if n not in kept), p=p)
 
 
-def _p_best(mine: Vector, others: Sequence[Vector], seed: int) -> float:
-    ahead = [other - mine for other in others if np.any(other != mine)]
-    if not ahead:
+def _p_best(totals: Matrix, flipped: Matrix, mine: int) -> float:
+    """`totals` has a row per cluster and a column per model, `flipped` the sums of each column under drawn signs."""
+    gaps = totals - totals[:, [mine]]
+    scale = np.sqrt((gaps * gaps).sum(axis=0))
+    others = scale > 0
+    if not others.any():
         return 1.0
-    gaps = np.stack(ahead, axis=1)
-    gaps /= np.sqrt((gaps * gaps).sum(axis=0))
-    seen = float(gaps.sum(axis=0).max()) - 1e-6
-    hits = sum(int(((signs @ gaps).max(axis=1) >= seen).sum()) for signs in flips(len(mine), seed=seed))
-    return (1 + hits) / (1 + DRAWN)
+    seen = (gaps.sum(axis=0)[others] / scale[others]).max() - 1e-6
+    drawn = (flipped[:, others] - flipped[:, [mine]]) / scale[others]
+    return (1 + int((drawn.max(axis=1) >= seen).sum())) / (1 + DRAWN)
 
 
 def groups(order: Sequence[str], differ: Mapping[tuple[str, str], bool]) -> tuple[tuple[str, ...], ...]:

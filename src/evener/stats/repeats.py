@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+Passes = Callable[[int, int, int], float | None]  # (answers to a question, right ones, k)
 
 
 def pass_at_k(n: int, correct: int, k: int) -> float | None:

@@ -1,4 +1,4 @@
-"""Translations: chrF against the references, as sacrebleu computes it, and MQM from a judge's errors.
+"""Translations: chrF, BLEU and TER against the references, by sacrebleu, and MQM from a judge's errors.
 
 chrF says how near a translation is to one of the references, not how good it is: two good translations differ.
 """
@@ -13,9 +13,11 @@ from functools import cache
 from typing import Any
 
 from evener.records.answers import EVIDENCE, Answer, Score
+from evener.records.evaluation import Measure, Unit
 from evener.records.questions import Question
 from evener.stats.clusters import student, sums
 from evener.stats.intervals import Interval
+from evener.stats.jackknife import of_sums
 
 PENALTIES: Mapping[str, float] = {"critical": 25.0, "major": 5.0, "minor": 1.0, "punctuation": 0.1}
 PER = 1000  # source units
@@ -31,40 +33,51 @@ def score(question: Question, answer: Answer) -> Score:
     return Score(asked=answer.asked, scorer="chrF", value=value, details={"signature": str(metric.get_signature())})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorpusScores:
-    """Corpus-level scores of one direction, 0 to 100 (TER may be greater), with sacrebleu's signatures."""
+def corpus(pairs: Sequence[tuple[Question, str]], *, target: str) -> dict[str, Measure]:
+    """BLEU, chrF and TER of all translations of one direction, as sacrebleu's command line gives them, and their
+    intervals by documents. `target` is the language translated into, "zh" or another. Empty for no translations.
 
-    n: int
-    chrf: float
-    bleu: float
-    ter: float
-    signatures: dict[str, str]
-
-
-def corpus(pairs: Sequence[tuple[Question, str]], *, target: str) -> CorpusScores | None:
-    """All segments of one direction. `target` is the language translated into, "zh" or "en". None for no segments."""
+    A question that was answered in several epochs stands there several times.
+    """
     if not pairs:
-        return None
+        return {}
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
-    texts = [text for _, text in pairs]
+    zh = target == "zh"
+    return {
+        "BLEU": _measure(BLEU(tokenize="zh" if zh else "13a"), pairs, unit="points"),
+        "chrF": _measure(CHRF(), pairs, unit="points"),
+        # Not normalised, a Chinese sentence is one word to TER, whatever else is asked for.
+        "TER": _measure(TER(normalized=zh, asian_support=zh), pairs, unit="edits per 100 words"),
+    }
+
+
+def _measure(metric: Any, pairs: Sequence[tuple[Question, str]], *, unit: Unit) -> Measure:
+    """sacrebleu sums what it counts in each segment; so documents can be left out without counting anew."""
     most = max(len(question.references) for question, _ in pairs)
     # sacrebleu wants one list per reference; segments with fewer repeat their first.
     references = [
         [q.references[i] if i < len(q.references) else q.references[0] for q, _ in pairs] for i in range(most)
     ]
-    zh = target == "zh"
-    metrics = {"chrF": CHRF(), "BLEU": BLEU(tokenize="zh" if zh else "13a"), "TER": TER(asian_support=zh)}
-    found = {name: metric.corpus_score(texts, references).score for name, metric in metrics.items()}
-    return CorpusScores(
-        n=len(pairs),
-        chrf=found["chrF"],
-        bleu=found["BLEU"],
-        ter=found["TER"],
-        signatures={name: str(metric.get_signature()) for name, metric in metrics.items()},
+    counted = metric._extract_corpus_statistics([text for _, text in pairs], references)
+    documents: dict[str, list[float]] = {}
+    for (question, _), row in zip(pairs, counted, strict=True):
+        before = documents.setdefault(question.cluster, [0.0] * len(row))
+        documents[question.cluster] = [a + b for a, b in zip(before, row, strict=True)]
+    value, interval = of_sums(
+        list(documents.values()),
+        lambda sums: metric._compute_score_from_stats(sums).score,
+        low=0.0,
+        high=math.inf if unit == "edits per 100 words" else 100.0,
+    )
+    return Measure(
+        value=value,
+        interval=interval,
+        n=len({question.id for question, _ in pairs}),
+        unit=unit,
+        how=str(metric.get_signature()),
     )
 
 
