@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evener.api import campaign_canary, eval_stories
+from evener.api.campaign_folder import RUNS, WHAT
 from evener.api.verdicts import verdicts
 from evener.campaign import journal
 from evener.edges import run_folder
@@ -22,9 +23,6 @@ from evener.records.rig import Money, Rig
 from evener.records.verdicts import CanaryVerdict, Verdicts
 from evener.report.campaign.parts import Hardware, Known, Prices
 from evener.report.evals_parts import Judged
-
-WHAT = "compare"  # Run.what of a campaign
-RUNS = "runs"  # the folder of its runs, inside its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

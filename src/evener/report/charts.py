@@ -140,6 +140,7 @@ def line_chart(
     rules: Sequence[Rule] = (),
     marks: Sequence[Mark] = (),
     may_be_log: bool = False,
+    log_word: str = "logarithmic",
 ) -> str:
     """An inline `<svg>`, "" where there is nothing to draw. `name` keeps its ids apart from other charts' on the page.
 
@@ -154,7 +155,7 @@ def line_chart(
             _draw(axes, each, among=len(series), hollow=hollow)
         values = _values(series, rules)
         log = may_be_log and min(values) > 0 and max(values) / min(values) > _LOG_FROM
-        _dress(axes, series, unit, who=who, values=values, log=log)
+        _dress(axes, series, f"{unit}, {log_word}" if log else unit, who=who, values=values, log=log)
         for rule in rules:
             _rule(axes, rule)
         for mark in marks:
@@ -196,7 +197,7 @@ def _dress(axes: Any, series: Sequence[Series], unit: str, *, who: str, values: 
     else:
         axes.set_ylim(bottom=0, top=max(values) * 1.08 or 1.0)
     axes.set_xlabel(who)
-    axes.set_ylabel(f"{unit}, logarithmic" if log else unit)
+    axes.set_ylabel(unit)
     dress(axes)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -46,7 +47,8 @@ def svg(draw: Callable[[Any], None], *, size: tuple[float, float], name: str, to
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with style.context(["default", _SETTINGS], after_reset=True):  # not the reader's matplotlibrc
+    with style.context(["default", _SETTINGS], after_reset=True), warnings.catch_warnings():  # not the reader's own
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the page's font has it
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure)

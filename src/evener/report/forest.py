@@ -10,6 +10,7 @@ from evener.report.drawing import FAINT, INK, PAPER, colour_of, dress, svg
 from evener.report.evals_rows import interval, points
 from evener.report.words import plain, shorten
 
+SCALE = "points of 100, with 95 % intervals"
 _LONGEST_NAME = 36
 _LEAST_SPAN = 20.0  # points: a smaller window would make noise look like a gap
 _ROW = 0.52  # inches
@@ -27,8 +28,18 @@ class Line:
     dim: bool = False
 
 
-def forest(lines: Sequence[Line], *, name: str, groups: Sequence[Sequence[str]] = ()) -> str:
-    """An inline `<svg>`; "" without a line. `groups` hold names that cannot be told apart; of one name draw nothing."""
+def forest(
+    lines: Sequence[Line],
+    *,
+    name: str,
+    groups: Sequence[Sequence[str]] = (),
+    scale: str = SCALE,
+    told: str | None = None,
+) -> str:
+    """An inline `<svg>`; "" without a line. `groups` hold names that cannot be told apart; of one name draw nothing.
+
+    `scale` stands below the axis, `told` is the drawing in words where it is not in English.
+    """
     if not lines:
         return ""
     brackets = _brackets(lines, groups)
@@ -40,10 +51,10 @@ def forest(lines: Sequence[Line], *, name: str, groups: Sequence[Sequence[str]] 
             _line(axes, place, line, low, high)
         for column, (first, last) in enumerate(brackets):
             _bracket(axes, column, first, last)
-        _dress(axes, len(lines), low, high)
+        _dress(axes, len(lines), low, high, scale)
 
     size = (4.8 + 0.16 * len(brackets), 0.6 + _ROW * len(lines))
-    return svg(draw, size=size, name=name, told=_told(lines, groups), css="chart forest")
+    return svg(draw, size=size, name=name, told=told or _told(lines, groups), css="chart forest")
 
 
 def _line(axes: Any, place: int, line: Line, low: float, high: float) -> None:
@@ -94,11 +105,11 @@ def _window(lines: Sequence[Line]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _dress(axes: Any, rows: int, low: float, high: float) -> None:
+def _dress(axes: Any, rows: int, low: float, high: float, scale: str) -> None:
     axes.set_xlim(low, high)
     axes.set_ylim(rows - 0.6, -0.75)
     axes.set_yticks([])
-    axes.set_xlabel("points of 100, with 95 % intervals")
+    axes.set_xlabel(scale)
     dress(axes)
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color=FAINT, linewidth=0.8)
