@@ -27,6 +27,11 @@ def test_a_table_becomes_questions():
     assert (who.scoring, who.references) == ("match", ())
 
 
+def test_wrong_answers_have_a_column_of_their_own():
+    (one,) = suite_of("question,reference,wrong\nCapital of Norway?,Oslo,Bergen|Trondheim\n").questions
+    assert one.wrong == ("Bergen", "Trondheim")
+
+
 def test_code_is_tested_in_python_unless_it_says_otherwise():
     (one,) = suite_of("question,test\nWrite f.,assert 1\n").questions
     assert (one.scoring, one.language) == ("tests", "python")

@@ -79,6 +79,7 @@ def test_an_evaluation_that_was_killed_goes_on_and_nothing_is_asked_twice(rig, q
     after = answered(rig)
     assert after[: len(before)] == before
     assert sorted(one["asked"]["question"] for one in after) == sorted(CAPITALS)
+    assert all(one["prompt_tokens"] == one["prompt_tokens_sent"] > 0 for one in after), "nothing of a prompt was cut"
     beside = seen_by_server(rig) - begun - len(CAPITALS)
     assert beside in (2, 3), "each of the two starts probes the server once; one question may have been under way"
 

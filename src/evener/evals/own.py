@@ -20,8 +20,10 @@ from evener.evals.scoring.match import holds
 from evener.evals.scoring.translation import units
 from evener.records.questions import Question, Scoring, Suite
 
-COLUMNS = ("id", "cluster", "category", "question", "context", "reference", "rubric", "test", "language", "source")
-SEPARATOR = "|"  # between several references of one cell
+COLUMNS = (
+    *("id", "cluster", "category", "question", "context", "reference", "wrong", "rubric", "test", "language", "source"),
+)
+SEPARATOR = "|"  # between several references of one cell, and several wrong answers
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*\s*")
 
 
@@ -52,7 +54,6 @@ def from_csv(content: bytes, *, source: str) -> bytes:
 
 def _line(number: int, row: Mapping[str, str]) -> dict[str, Any]:
     name = row.get("id") or f"row-{number}"
-    references = [part.strip() for part in row.get("reference", "").split(SEPARATOR) if part.strip()]
     scoring: Scoring = "tests" if row.get("test") else "rubric" if row.get("rubric") else "match"
     line = {
         "id": name,
@@ -62,12 +63,17 @@ def _line(number: int, row: Mapping[str, str]) -> dict[str, Any]:
         "scoring": scoring,
         "source": row.get("source") or "own",
         "context": row.get("context"),
-        "references": references,
+        "references": _parts(row.get("reference", "")),
+        "wrong": _parts(row.get("wrong", "")),
         "rubric": row.get("rubric"),
         "tests": row.get("test"),
         "language": row.get("language") or ("python" if row.get("test") else None),
     }
     return {key: value for key, value in line.items() if value}
+
+
+def _parts(cell: str) -> list[str]:
+    return [part.strip() for part in cell.split(SEPARATOR) if part.strip()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,11 @@ import time
 
 import pytest
 
-from evener.evals.scoring import checks, edits, fences
+from evener.evals.scoring import checks, edits, fences, match
 from evener.evals.scoring.declining import declines, rejects
 from evener.evals.scoring.match import holds
 from evener.records.questions import Check
+from tests.evals.answered import answer, question
 
 LONG = 100_000
 PIECES = ["!", "[", "```", "```py\n", "\n", "text not ", "<<<<<<< SEARCH\n", "a-", "|", "1. ", "{", "没有", "` "]
@@ -23,6 +24,7 @@ READERS = {
     "declines": declines,
     "rejects": rejects,
     "holds": lambda text: holds(text, "forty minutes"),
+    "match": lambda text: match.score(question(references=("x",), wrong=("[!", "a")), answer(text)),
 }
 
 

@@ -62,3 +62,45 @@ def test_what_is_no_evidence_is_unscored_with_its_reason(outcome):
 def test_a_refusal_by_the_server_declines():
     assert score(question(), answer("", outcome="refused")).value == 1.0
     assert score(question(references=("x",)), answer("", outcome="refused")).details["class"] == "NA"
+
+
+CAPITAL = question(references=("Oslo", "奥斯陆"), wrong=("Bergen", "卑尔根"))
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("Oslo", True),
+        ("Oslo or Bergen.", False),
+        ("It is Bergen, or perhaps Oslo.", False),
+        ("Bergen. Oslo lies in the east.", False),
+        ("Oslo, not Bergen.", True),
+        ("It is not Bergen but Oslo.", True),
+        ("Not Oslo but Bergen.", False),
+        ("It is not Oslo, it is Bergen.", False),
+        ("Oslo rather than Bergen", True),
+        ("Many people say Bergen, but it is Oslo.", True),
+        ("奥斯陆或卑尔根。", False),
+        ("不是卑尔根，而是奥斯陆。", True),
+        ("是奥斯陆而不是卑尔根。", True),
+        ("Bergen", False),
+    ],
+)
+def test_who_names_a_right_and_a_wrong_one_has_not_chosen_unless_one_is_taken_back(text, right):
+    found = score(CAPITAL, answer(text))
+    assert found.value == float(right)
+    assert found.details["class"] == ("C" if right else "I")
+
+
+def test_the_wrong_ones_that_were_offered_are_named():
+    assert score(CAPITAL, answer("Oslo or Bergen")).details["others"] == ["Bergen"]
+
+
+def test_a_wrong_one_that_is_part_of_a_right_one_does_not_count():
+    lake = question(references=("Lake Victoria",), wrong=("Victoria", "3"))
+    assert score(lake, answer("Lake Victoria, 3.5 m deep at that place.")).value == 1.0
+
+
+def test_a_wrong_one_with_a_comma_in_it_counts():
+    one = question(references=("17",), wrong=("4, 17, 23",))
+    assert score(one, answer("4, 17, 23")).value == 0.0

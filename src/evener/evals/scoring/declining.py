@@ -85,6 +85,13 @@ _DENIES = re.compile(
     r"错误|误|不正确|不属于",
     re.IGNORECASE,
 )
+# What a clause names it does not offer: it denies it, or says that others think so.
+TAKES_BACK = re.compile(
+    _DENIES.pattern
+    + r"|\b(?:unlike|confus\w+|mistak\w+|people|(?:some|many|most) (?:say|think|believe)|often|commonly|popularly)\b|"
+    r"而非|不像|人们|有人|很多人|许多人|常被|常说|混淆",
+    re.IGNORECASE,
+)
 
 
 def declines(text: str) -> bool:

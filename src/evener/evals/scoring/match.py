@@ -1,15 +1,17 @@
 """Answers compared with references, and answers that rightly decline. Pure.
 
 A question without references cannot be answered from what is given: declining is then right, and any answer is wrong.
-Whether a reply declines is told by `declining`.
+Whether a reply declines is told by `declining`. An answer that names a right and a wrong alternative side by side has
+not chosen, and is wrong; one that takes the wrong one back has.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
-from evener.evals.scoring.declining import declines, rejects
+from evener.evals.scoring.declining import TAKES_BACK, declines, rejects
 from evener.records.answers import EVIDENCE, Answer, Outcome, Score
 from evener.records.questions import Question
 
@@ -24,6 +26,10 @@ _NUMBER_WORDS = _SCALES | {
     *("fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty"),
     *("sixty", "seventy", "eighty", "ninety"),
 }
+# Ends of clauses that cut no number.
+_CLAUSES = re.compile(
+    r"[;:!?，；：。！？\n]|(?<!\d)[.,]|[.,](?!\d)|\b(?=but\b|rather than\b|instead of\b)|(?=而是|而不是|而非)", re.I
+)
 _MARKS = re.compile(r"[^\w\s.%€$£°-]|_|(?<!\d)\.|\.(?!\d)|(?<!\d)-|-(?!\d)")
 
 
@@ -31,14 +37,25 @@ def score(question: Question, answer: Answer) -> Score:
     """1 when right, else 0. `details["class"]` is C (right), I (wrong), or NA (declined)."""
     if answer.outcome not in (*EVIDENCE, "refused"):
         return Score(asked=answer.asked, scorer="match", value=None, why=answer.outcome)
-    found = next((r for r in question.references if holds(answer.text, r)), None)
-    declined = found is None and (answer.outcome == "refused" or declines(answer.text))
+    found = any(holds(answer.text, reference) for reference in question.references)
+    others = [wrong for wrong in question.wrong if found and _is_offered(answer.text, wrong, question.references)]
+    declined = not found and (answer.outcome == "refused" or declines(answer.text))
     outcome: Outcome | None = "abstained" if declined else None
-    right = found is not None or (declined and not question.references)
+    right = (found and not others) or (declined and not question.references)
     if not right and question.category in DECLINING_IS_RIGHT_TOO:
         right = declined or rejects(answer.text)
     kind = "C" if right else "NA" if declined else "I"
-    return Score(asked=answer.asked, scorer="match", value=float(right), outcome=outcome, details={"class": kind})
+    details = {"class": kind, "others": others} if others else {"class": kind}
+    return Score(asked=answer.asked, scorer="match", value=float(right), outcome=outcome, details=details)
+
+
+def _is_offered(text: str, wrong: str, references: Sequence[str]) -> bool:
+    """Whether a wrong alternative stands in the text as an answer of its own: in a clause that does not take it back,
+    and not as a part of every right one."""
+    if any(holds(reference, wrong) for reference in references):
+        return False
+    clauses = [clause for clause in _CLAUSES.split(text) if holds(clause, wrong)]
+    return any(not TAKES_BACK.search(clause) for clause in clauses) if clauses else holds(text, wrong)
 
 
 def holds(text: str, reference: str) -> bool:
