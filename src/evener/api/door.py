@@ -11,36 +11,44 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from evener.api import plans
+from evener.api.good_for import good_for
 from evener.api.keeping import Care, Keeper, Post
 from evener.api.measure import not_cancelled
 from evener.api.plans import Planned
 from evener.api.rig import Rig
-from evener.api.session import is_loopback, log_in, machines, require_engines, slug, world_of
+from evener.api.session import is_loopback, machines, require_engines, slug, world_of
+from evener.bench.client import base_url
+from evener.bench.load import Load
+from evener.bench.probe import probe
 from evener.codec import from_data, to_data
 from evener.edges import deployments, locks
 from evener.edges.control import Control, Message, ask
 from evener.edges.local_shell import LocalShell
+from evener.edges.rotating import rotating
 from evener.edges.run_folder import RunFolder, new_run_id
 from evener.edges.team import Usage, Welcome
+from evener.edges.writing import writing
 from evener.errors import ConfigurationError, EvenerError, HostError, NameUnknown
 from evener.journeys.deploy import World
+from evener.launch.children import OpenLog
 from evener.records import rig as rig_records
 from evener.records.conditions import Conditions
 from evener.records.events import Progress
 from evener.records.plan import Candidate, Workload
 from evener.records.run import Run, Summary
-from evener.records.serving import DoorStatus
+from evener.records.serving import DoorStatus, ReadyToUse
 from evener.serve import metrics
 from evener.serve.door import Door, Settings
 from evener.state import runs_folder, state_folder
-from evener.together import to_the_end
+from evener.together import background, to_the_end, until
 
 DOOR = "door"  # the name under which its supervisor is found
 WRITE_EVERY_S = 10.0
 DRAIN_WITHIN_S = 30.0
+CLOSED_WITHIN_S = 120.0
 FIRST_INNER_PORT = 8400  # the servers behind it listen there, on loopback or on their own host's address
 EXPOSED = "the door would be open to the network without a key"
 
@@ -154,6 +162,10 @@ class House:
     run: RunFolder
     url: str
 
+    def fact(self, kind: str, data: dict[str, Any]) -> None:
+        with suppress(HostError):  # a full disk closes no door
+            self.run.fact(kind, data)
+
     def status(self) -> DoorStatus:
         rates = [keeper.tokens_per_s for keeper in self.keepers.values() if keeper.tokens_per_s is not None]
         return replace(self.door.status(), tokens_per_s=sum(rates) if rates else None)
@@ -172,7 +184,8 @@ class House:
 
 
 OnMessage = Callable[[Message], None]
-OnReady = Callable[[House], None]
+OnOpen = Callable[[str], None]
+OnReady = Callable[[str, Sequence[ReadyToUse]], None]
 
 
 async def serve(
@@ -182,7 +195,8 @@ async def serve(
     *,
     extra: tuple[str, ...] = (),
     on_message: OnMessage,
-    on_open: OnReady = lambda _house: None,
+    on_open: OnOpen = lambda _url: None,
+    on_ready: OnReady = lambda _url, _ready: None,
 ) -> Path:
     """Open the door and keep everything behind it up, until cancelled or `evener down`. Returns the run folder.
 
@@ -206,8 +220,9 @@ async def serve(
         house = _house(found, folder, f"{'https' if tls else 'http'}://{host}:{port}", welcome, options, extra, report)
         standing = _standing(house, wanted, rig, on_message)
         async with house.door.open(host, port, tls=tls), standing as asked_to_end:
-            on_open(house)
-            await _until_ended(house, asked_to_end)
+            on_open(house.url)
+            async with background(_told_when_ready(house, on_ready)):
+                await _until_ended(house, asked_to_end)
     return folder.path
 
 
@@ -239,16 +254,24 @@ def _house(
     )
 
     def world(post: Post) -> World:
-        outside = world_of(post.planned.rig, open_log=log_in(folder), fact=fact, report=report)
+        outside = world_of(post.planned.rig, open_log=_rotating_in(folder), fact=house.fact, report=report)
         return replace(outside, secrets={"LLAMA_API_KEY": care.key})
 
-    def fact(kind: str, data: dict[str, Any]) -> None:
-        with suppress(HostError):  # a full disk closes no door
-            folder.fact(kind, data)
-
-    keepers = {post.name: Keeper(post, door, care, world=world, fact=fact) for post in found}
+    keepers: dict[str, Keeper] = {}
     house = House(door=door, keepers=keepers, usage=usage, welcome=welcome, run=folder, url=url)
+    keepers.update({post.name: Keeper(post, door, care, world=world, fact=house.fact) for post in found})
     return house
+
+
+def _rotating_in(folder: RunFolder) -> OpenLog:
+    """Logs that a door may write for months."""
+
+    def open_log(host: str, name: str) -> TextIO:
+        path = folder.log_path(host, f"{name}.log")
+        with writing(path):
+            return rotating(path)
+
+    return open_log
 
 
 @asynccontextmanager
@@ -308,6 +331,32 @@ async def _again(rig: Rig, wanted: Sequence[Wanted], keeper: Keeper, asked: Mess
 def _layout(wanted: Wanted, before: Post) -> str:
     """Where it was, for a replica; else what was asked for."""
     return before.candidate.name if before.candidate.kind == "host" else wanted.layout
+
+
+async def _told_when_ready(house: House, on_ready: OnReady) -> None:
+    """When everything has come up that will: what people need to know to use it."""
+    ready = [await ready_to_use(keeper) for keeper in house.keepers.values() if await keeper.ready()]
+    house.fact("ready to use", {"models": to_data(ready)})
+    if ready:
+        on_ready(house.url, ready)
+
+
+async def ready_to_use(keeper: Keeper) -> ReadyToUse:
+    """What one deployment has for each, how it thinks when nobody asks, and for how many it was measured good."""
+    post, url = keeper.post, await keeper.ready()
+    measured = await good_for(post)
+    thinking: str | None = None
+    with suppress(EvenerError):
+        thinking = (await probe(base_url(url or ""), Load(users=(1,)), api_key=keeper.key)).thinking
+    return ReadyToUse(
+        name=post.name,
+        model=post.model,
+        context=post.planned.plan.workload.context,
+        slots=post.slots,
+        thinking=thinking,
+        good_for=measured[0] if measured else None,
+        run=measured[1] if measured else None,
+    )
 
 
 async def _until_ended(house: House, asked_to_end: asyncio.Event) -> None:
@@ -421,3 +470,20 @@ async def asked(what: str, **more: str | float | None) -> DoorStatus:
 async def order(what: str, name: str | None, **more: str | None) -> DoorStatus:
     """Have the door `pause`, `continue` or `switch` a deployment. Returns when it is done. Raises HostError."""
     return await asked(what, name=name, **more)
+
+
+async def close() -> None:
+    """Ask the door to end, and wait until it has. Raises HostError where there is none, or it does not end in time."""
+    if (pid := supervisor()) is None:
+        raise HostError("no door is open", hint="evener status")
+
+    async def is_gone() -> bool | None:
+        return True if supervisor() is None else None
+
+    async for _message in ask(socket(), "down"):
+        pass
+    if await until(is_gone, within_s=CLOSED_WITHIN_S) is None:
+        raise HostError(
+            f"the door (pid {pid}) did not end within {CLOSED_WITHIN_S:.0f} s",
+            hint=f"kill -9 {pid} ends it, and everything it has started with it",
+        )

@@ -105,6 +105,11 @@ class Keeper:
         self._fault: EvenerError | None = None
         self._is("starting")
 
+    @property
+    def key(self) -> str:
+        """Of its own server, which listens to the door alone."""
+        return self._care.key
+
     async def run(self) -> None:
         """Keep it up. Returns only by being cancelled; then it is down, and its memory back."""
         while True:
@@ -254,6 +259,11 @@ class Keeper:
         return str(folder)
 
     # ---- orders
+
+    async def ready(self) -> str | None:
+        """Wait until it serves for the first time, or has failed to; the URL of its own server then."""
+        await self._settled.wait()
+        return next((one.url for one in self._door.behind() if one.name == self.post.name), None)
 
     async def pause(self) -> None:
         """Finish what is in flight, leave the machines, and stay away until `go_on`. Returns when nothing is up."""

@@ -73,16 +73,26 @@ def up(
     raise typer.Exit(0 if ended.is_clean else 1)
 
 
-def status(as_json: Json = False) -> None:
-    """Show what is deployed: state, layout, address, processes."""
+def status(
+    clients: Annotated[
+        bool, typer.Option("--clients", help="What to write into editors and chat clients to use the door.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what is deployed: the door and what is behind it; each deployment's state, layout, address, processes."""
     from evener.api import deployments
+    from evener.cli import serve
+    from evener.records.serving import RunningNow
 
-    known = deployments.running()
+    known, door = deployments.running(), serve.door_status()
     if as_json:
-        show_json(known)
+        show_json(RunningNow(door=door, deployments=known))
+        return
+    if door is not None:
+        serve.show_door(door, clients=clients)
     elif not known:
-        out.print("nothing is deployed: evener up MODEL")
-    for one in () if as_json else known:
+        out.print("nothing is deployed: evener up MODEL, or evener serve MODEL for a team")
+    for one in known:
         _show(one, alive=deployments.is_alive(one))
 
 
@@ -100,10 +110,17 @@ def logs(
 
 
 def down(name: Name = None, as_json: Json = False) -> None:
-    """Stop a deployment and prove, card by card, that its memory came back. Exit code 1 when it did not."""
-    from evener.api import deployments
+    """Stop a deployment and prove, card by card, that its memory came back. Exit code 1 when it did not.
+
+    The door that `evener serve` opened is called `door`, and closes when nothing else is named or runs.
+    """
+    from evener.api import deployments, door
     from evener.cli.live import LiveView
 
+    if name == door.DOOR or (name is None and door.supervisor() and not deployments.running()):
+        run_async(door.close())
+        out.print("the door is closed, and everything behind it is down")
+        return
     one = deployments.pick(name)
     with LiveView(as_json=as_json) as view:
         clean = run_async(deployments.down(one, on_message=view.show))

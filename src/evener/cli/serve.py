@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +12,13 @@ from rich.markup import escape
 from evener.cli.console import err, out, run_async, show_json
 from evener.cli.options import Context, Json, Kv, RigFile, Unified, Users, read_workload
 from evener.errors import HostError
+from evener.serve.unit import WAIT_FOR_HOSTS_S
 
 if TYPE_CHECKING:
-    from evener.api.door import House, Wanted
-    from evener.records.serving import DoorStatus
+    from collections.abc import Sequence
+
+    from evener.api.door import Wanted
+    from evener.records.serving import DoorStatus, ReadyToUse
 
 BEYOND = "Beyond this machine"
 CARE = "When something dies"
@@ -45,6 +49,10 @@ def serve(
     wait_for_hosts: Annotated[
         float, typer.Option(min=0, rich_help_panel=CARE, help="Seconds to wait at the start for hosts to answer.")
     ] = 0.0,
+    install: Annotated[
+        bool, typer.Option("--install", help="Write a systemd unit that opens this door at boot; start nothing.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the unit that --install finds.")] = False,
     as_json: Json = False,
 ) -> None:
     """One URL for a team: models behind a door with keys, a fair queue, and a restart when something dies.
@@ -60,6 +68,9 @@ def serve(
     workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=0, draft=None, aim=None)
     if (tls_cert is None) != (tls_key is None):
         raise ConfigurationError("--tls-cert and --tls-key belong together")
+    if install:
+        _install(force)
+        return
     options = door.Options(
         host=host,
         port=port,
@@ -76,10 +87,33 @@ def serve(
                 options,
                 extra=deployments.checked(context_.args),
                 on_message=view.show,
-                on_open=lambda house: None if as_json else _opened(house),
+                on_open=lambda url: None if as_json else _opened(url),
+                on_ready=lambda url, ready: None if as_json else show_ready(url, ready),
             )
         )
     (err if as_json else out).print(f"the door is closed; run: {escape(str(run))}", soft_wrap=True)
+
+
+def _install(force: bool) -> None:
+    """The same command as a unit, with the hosts waited for: at boot they come later."""
+    from evener.api import door_unit
+
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    ours = [a for a in sys.argv[2:end] if a not in ("--install", "--force", "--json")]
+    if not any(a.startswith("--wait-for-hosts") for a in ours):
+        ours += ["--wait-for-hosts", str(WAIT_FOR_HOSTS_S)]
+    path = door_unit.install([*ours, *sys.argv[end:]], force=force)
+    out.print(f"written: {escape(str(path))}", soft_wrap=True)
+    out.print(
+        "  systemctl --user daemon-reload && systemctl --user enable --now evener-door  # now, and at boot",
+        soft_wrap=True,
+    )
+    out.print(
+        "  loginctl enable-linger   # once: services of yours start at boot and outlive your session", soft_wrap=True
+    )
+    out.print(
+        "  journalctl --user -u evener-door -f   # what it says;  evener status shows what is behind it", soft_wrap=True
+    )
 
 
 def _wanted(text: str, workload: Any) -> Wanted:
@@ -91,8 +125,26 @@ def _wanted(text: str, workload: Any) -> Wanted:
     )
 
 
-def _opened(house: House) -> None:
-    out.print(f"the door is open: [bold]{escape(house.url)}/v1[/]")
+def _opened(url: str) -> None:
+    out.print(f"the door is open: [bold]{escape(url)}/v1[/]")
+
+
+def show_ready(url: str, ready: Sequence[ReadyToUse]) -> None:
+    """What to expect of each model, and what to write into editors and chat clients."""
+    for one in ready:
+        out.print(f"\n[bold]{escape(one.model)}[/]: {one.slots} at once, {one.context} tokens each, answer included")
+        out.print(f"  thinking: {one.thinking or 'not known'}, when nobody asks for a mode")
+        measured = one.good_for or "never measured as it is: evener bench users --profile chat"
+        out.print(f"  good for: {escape(measured)}" + (f" ({one.run})" if one.run else ""), soft_wrap=True)
+    _show_clients(url, ready[0].model, ready[0].context)
+
+
+def _show_clients(url: str, model: str, context: int) -> None:
+    from evener.serve.clients import settings
+
+    for client in settings(url, model, context):
+        out.print(f"\n[bold]{escape(client.client)}[/], {escape(client.where)}", soft_wrap=True)
+        out.print(escape(client.text), soft_wrap=True, highlight=False)
 
 
 def pause(which: Which = None, as_json: Json = False) -> None:
@@ -126,8 +178,8 @@ def _ordered(what: str, which: str | None, as_json: bool, **more: str | None) ->
         show_door(status)
 
 
-def show_door(status: DoorStatus) -> None:
-    """The door and what is behind it."""
+def show_door(status: DoorStatus, *, clients: bool = False) -> None:
+    """The door and what is behind it; `clients` shows what to write into those."""
     out.print(f"[bold]{escape(status.url)}/v1[/] open since {status.since:%Y-%m-%d %H:%M:%S} UTC")
     for one in status.behind:
         colour = {"ready": "green", "given up": "red"}.get(one.state, "yellow")
@@ -143,6 +195,8 @@ def show_door(status: DoorStatus) -> None:
         f"  {status.people or 'no'} people with a key; {status.answered} answered, {status.failed} failed, "
         f"{status.refused} refused; {status.waiting} waiting{rate}"
     )
+    for one in status.behind[:1] if clients else ():
+        _show_clients(status.url, one.model, one.context)
 
 
 def door_status() -> DoorStatus | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from evener.records.deployment import Deployment
+
 BehindState = Literal["starting", "ready", "draining", "paused", "restarting", "given up"]
 
 
@@ -86,3 +88,24 @@ class DoorStatus:
     people: int  # who may enter; 0: no key is asked for, and only this machine is heard
     restarts: int
     tokens_per_s: float | None = None  # of all answers, over the last minute; None while nobody counted any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyToUse:
+    """What a person needs to know of one model behind the door."""
+
+    name: str  # the deployment's
+    model: str  # what to put into requests
+    context: int  # tokens that each request has, its answer included
+    slots: int  # requests answered at once; more of them wait
+    thinking: str | None  # what a short answer began with, when nobody asked for a mode; None: not known
+    good_for: str | None  # how many people it was measured good for, in words; None: never measured as it is
+    run: str | None = None  # the run folder's id of that measurement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningNow:
+    """The answer of `evener status --json`."""
+
+    door: DoorStatus | None  # what `evener serve` opened; None while there is none
+    deployments: tuple[Deployment, ...]  # what `evener up` brought up, those included that have failed
