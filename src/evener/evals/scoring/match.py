@@ -52,10 +52,10 @@ def score(question: Question, answer: Answer) -> Score:
 def _is_offered(text: str, wrong: str, references: Sequence[str]) -> bool:
     """Whether a wrong alternative stands in the text as an answer of its own: in a clause that does not take it back,
     and not as a part of every right one."""
-    if any(holds(reference, wrong) for reference in references):
+    if not holds(text, wrong) or any(holds(reference, wrong) for reference in references):
         return False
     clauses = [clause for clause in _CLAUSES.split(text) if holds(clause, wrong)]
-    return any(not TAKES_BACK.search(clause) for clause in clauses) if clauses else holds(text, wrong)
+    return not clauses or any(not TAKES_BACK.search(clause) for clause in clauses)
 
 
 def holds(text: str, reference: str) -> bool:
