@@ -9,7 +9,16 @@ from evener.records.answers import JudgeIdentity
 from evener.records.conditions import Conditions
 from evener.records.evaluation import EvalAsked, EvalResult, Measure, SuiteResult
 from evener.records.events import Fact
-from evener.records.judging import Hits, MqmResult, PairJudged, Passport
+from evener.records.judging import (
+    Alike,
+    CorrectedShare,
+    Hits,
+    Majority,
+    MqmResult,
+    PairJudged,
+    Passport,
+    Together,
+)
 from evener.records.run import Run, Stage, Summary
 from evener.records.verdicts import (
     DifferingCondition,
@@ -22,7 +31,7 @@ from evener.records.verdicts import (
     Standing,
     Verdicts,
 )
-from evener.report.evals_parts import Evaluated, Judged, Labels
+from evener.report.evals_parts import Evaluated, Judged, Jury, Labels
 
 HOSTILE = '<script>alert(1)</script> [red]x[/red] =1+1 $x^2$ \x1b[2J \u202eevil "q" | `c`'
 STARTED = datetime(2026, 12, 1, 9, tzinfo=UTC)
@@ -117,6 +126,7 @@ JUDGED = Judged(
             documents=8,
             errors={"major": 3, "minor": 7},
             invented=1,
+            sound=Hits(hits=27, n=30, interval=(0.74, 0.98)),
         ),
     ),
     rubric=(),
@@ -132,11 +142,70 @@ JUDGED = Judged(
         people=Hits(hits=8, n=10, interval=(0.49, 0.94)),
         kappa=0.5,
         ac1=0.62,
+        kappa_interval=(0.1, 0.85),
+        alpha=0.48,
     ),
     marks=("known labels right: 9 of 12",),
+    corrected=(
+        CorrectedShare(
+            candidate="ours",
+            kind="mqm",
+            by="judge-1 at judge.example",
+            judge_mean=0.9,
+            n=30,
+            labelled=20,
+            unsure=1,
+            people=2,
+            people_mean=0.8,
+            mean=0.82,
+            interval=(0.61, 0.97),
+        ),
+        CorrectedShare(
+            candidate="ours / theirs",
+            kind="pair",
+            by="judge-1 at judge.example",
+            judge_mean=0.64,
+            n=18,
+            labelled=3,
+            unsure=0,
+            people=1,
+            people_mean=0.5,
+            why="people labelled 3 at random, 20 are needed",
+        ),
+    ),
+)
+ALIKE = Alike(
+    first="judge-1 at judge.example",
+    second="judge-2 at judge.example",
+    n=30,
+    raw=0.8,
+    kappa=0.44,
+    kappa_interval=(0.02, 0.77),
+    ac1=0.7,
+)
+JURY = Jury(
+    majority=(
+        Majority(
+            candidate="ours",
+            kind="mqm",
+            judges=("judge-1 at judge.example", "judge-2 at judge.example"),
+            passed=Hits(hits=22, n=24, interval=(0.73, 0.99)),
+            split=6,
+            split_on=("tr-01", "tr-09"),
+        ),
+    ),
+    corrected=(),
+    together=(Together(kind="mqm", judges=2, people=2, n=30, alpha=0.41, interval=(0.2, 0.62), pairs=(ALIKE,)),),
 )
 LABELS = Labels(
-    pool="random", people=2, labels={"right": 12, "wrong": 6, "unsure": 1}, n=15, agreement=0.8, kappa=0.55, ac1=0.63
+    pool="random",
+    people=2,
+    labels={"right": 12, "wrong": 6, "unsure": 1},
+    n=15,
+    agreement=0.8,
+    kappa=0.55,
+    ac1=0.63,
+    alpha=0.57,
 )
 ASKED = EvalAsked(candidate="ours", suites=("restraint", "coding"), sha256=("0" * 64, "0" * 64))
 WHOLE = Evaluated(
@@ -146,6 +215,7 @@ WHOLE = Evaluated(
     answers=84,
     outcomes={"ok": 70, "abstained": 11, "truncated": 2, "timeout": 1},
     judged=(JUDGED,),
+    jury=JURY,
     labels=(LABELS,),
 )
 CUT = Evaluated(candidate="ours", asked=ASKED, result=None, answers=17, outcomes={"ok": 15, "timeout": 2})
@@ -159,7 +229,7 @@ def summary(result: EvalResult) -> Summary:
 
 EVALS: dict[str, tuple[Summary | None, Evaluated]] = {
     "eval": (summary(RESULT), WHOLE),
-    "eval-partial": (summary(PARTIAL_RESULT), replace(WHOLE, result=PARTIAL_RESULT, judged=(), labels=())),
+    "eval-partial": (summary(PARTIAL_RESULT), replace(WHOLE, result=PARTIAL_RESULT, judged=(), jury=None, labels=())),
     "eval-unfinished": (None, CUT),
 }
 
@@ -179,9 +249,15 @@ def hostile() -> Evaluated:
         judge=replace(JUDGED.judge, model=HOSTILE, provider=HOSTILE),
         mqm=(replace(JUDGED.mqm[0], candidate=HOSTILE, direction=HOSTILE),),
         marks=(HOSTILE,),
+        corrected=tuple(replace(one, candidate=HOSTILE) for one in JUDGED.corrected),
+    )
+    jury = replace(
+        JURY,
+        majority=(replace(JURY.majority[0], candidate=HOSTILE, split_on=(HOSTILE,)),),
+        together=(replace(JURY.together[0], pairs=(replace(ALIKE, first=HOSTILE, second=HOSTILE),)),),
     )
     result = replace(RESULT, candidate=HOSTILE, results=(one,), notes=(HOSTILE,), model=HOSTILE)
-    return replace(WHOLE, candidate=HOSTILE, result=result, judged=(judged,), notes=(HOSTILE,))
+    return replace(WHOLE, candidate=HOSTILE, result=result, judged=(judged,), jury=jury, notes=(HOSTILE,))
 
 
 def said(candidate: str, text: str, score: float | None) -> Said:

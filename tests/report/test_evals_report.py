@@ -14,6 +14,7 @@ from eval_samples import (
     EVALS,
     FACTS,
     HOSTILE,
+    JUDGED,
     PARTIAL_RESULT,
     RESULT,
     RUN,
@@ -33,6 +34,7 @@ from evener.report import html, markdown, sheet, terminal
 from evener.report.evals_parts import Evaluated
 from evener.report.evals_rows import signed, signed_interval, suite_rows
 from evener.report.evals_view import scores_table
+from evener.report.judges_rows import corrected_lines
 from evener.report.measure_rows import measure_rows
 from evener.report.parts import Story
 from evener.report.story import tell
@@ -143,7 +145,20 @@ def test_judges_and_people_are_in_every_form_for_readers() -> None:
     for text in (shown(terminal.view(told), 300), markdown.document(told).replace("\\", ""), html.page(told, RUN)):
         assert "penalty 41.5 (20-63) per 1000 source units" in text
         assert "known labels right: 9 of 12" in text
-        assert "the same as code or judge in 80 % of 15, kappa 0.55, AC1 0.63" in text
+        assert "the same as code or judge in 80 % of 15, kappa 0.55, AC1 0.63, alpha 0.57" in text
+        assert "82.0 (61-97) of 100 instead of 90.0; 20 of 30 labelled at random by 2 people, who say 80.0" in text
+        assert "people labelled 3 at random, 20 are needed" in text
+        assert "22/24 (73%-99%) without a critical or major error; 6 unscored without a majority: tr-01, tr-09" in text
+        assert "2 judges and 2 people on 30 translations: Krippendorff's alpha 0.41 (0.20 to 0.62)" in text.replace(
+            "&#39;", "'"
+        )
+
+
+def test_where_nobody_has_looked_at_random_it_is_one_line() -> None:
+    bare = [replace(one, labelled=0, unsure=0, mean=None, why="none") for one in JUDGED.corrected]
+    assert corrected_lines(bare) == [
+        "not corrected by people: nobody has labelled any of it in the random pool (evener review)"
+    ]
 
 
 def test_a_sheet_has_a_line_per_suite_arm_and_category_and_measure() -> None:

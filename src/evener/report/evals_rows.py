@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evener.records.evaluation import EvalResult, SuiteResult
-from evener.records.judging import Hits, MqmResult, Passport
 from evener.records.verdicts import Standing
-from evener.report.evals_parts import Judged, Labels
 from evener.report.words import UNKNOWN, count, percent
 
 SHOWN_OUTCOMES = 3
-PROBES = (
-    ("known", "known labels"),
-    ("retest", "asked again"),
-    ("order", "both orders"),
-    ("identical", "itself against itself"),
-    ("length", "not taken in by padding"),
-    ("people", "agrees with people"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,58 +119,4 @@ def how(result: EvalResult) -> str:
     return (
         f"{count(result.epochs, 'epoch')}, temperature {result.temperature:g}, seed {result.seed}, "
         f"thinking {thinking}, {result.parallel} at once; 95 % intervals by cluster"
-    )
-
-
-def share(one: Hits) -> str:
-    ends = "" if one.interval is None else f" ({one.interval[0]:.0%}-{one.interval[1]:.0%})"
-    return f"{one.hits}/{one.n}{ends}"
-
-
-def passport(found: Passport) -> list[tuple[str, str]]:
-    """(probe, share) of what was tested."""
-    return [(words, share(one)) for name, words in PROBES if (one := getattr(found, name)) is not None]
-
-
-def judge_lines(one: Judged) -> list[str]:
-    """What was found, what the judge is worth, and what speaks against it."""
-    lines = [_mqm(found) for found in one.mqm]
-    lines += [f"{found.candidate}: {share(found.passed)} met the rubric" for found in one.rubric]
-    lines += [
-        f"{p.first} against {p.second}: {p.first_wins} won, {p.second_wins} lost, {p.ties} ties "
-        f"({p.order_changed} by order), p {p_value(p.p)}"
-        for p in one.pairs
-    ]
-    tested = passport(one.passport)
-    told = ", ".join(f"{name} {value}" for name, value in tested)
-    lines.append(f"passport: {told}" if tested else "passport: not tested")
-    lines.append(f"{count(one.judgements, 'reply', 'replies')}, {one.unparseable} not readable, {one.failed} failed")
-    return lines + [f"mark: {mark}" for mark in one.marks]
-
-
-def _mqm(found: MqmResult) -> str:
-    ends = "" if found.interval is None else f" ({found.interval[0]:.0f}-{found.interval[1]:.0f})"
-    errors = ", ".join(f"{n} {severity}" for severity, n in found.errors.items()) or "no errors"
-    invented = f"; {count(found.invented, 'quote')} not in the text" if found.invented else ""
-    return (
-        f"{found.candidate}, {found.direction}: penalty {found.per_1000:.1f}{ends} per 1000 source units, "
-        f"{count(found.segments, 'segment')} of {count(found.documents, 'document')}: {errors}{invented}"
-    )
-
-
-def label_lines(found: Sequence[Labels]) -> list[str]:
-    """One per pool: who said what, and how far it is what code or judge says."""
-    return [
-        f"{one.pool} pool: {count(sum(one.labels.values()), 'label')} of {count(one.people, 'person', 'people')} "
-        f"({', '.join(f'{n} {label}' for label, n in one.labels.items())}); {_agreement(one)}"
-        for one in found
-    ]
-
-
-def _agreement(one: Labels) -> str:
-    if one.agreement is None:
-        return "none of it was scored by code or judge"
-    more = [f"{name} {value:.2f}" for name, value in (("kappa", one.kappa), ("AC1", one.ac1)) if value is not None]
-    return f"the same as code or judge in {percent(one.agreement)} of {one.n}" + (
-        f", {', '.join(more)}" if more else ""
     )

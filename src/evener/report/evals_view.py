@@ -11,7 +11,8 @@ from rich.table import Table
 from evener.records.evaluation import EvalResult
 from evener.report import cells
 from evener.report.evals_parts import Evaluated
-from evener.report.evals_rows import how, judge_lines, label_lines, remarks, suite_rows
+from evener.report.evals_rows import how, remarks, suite_rows
+from evener.report.judges_rows import label_lines, titled
 from evener.report.measure_rows import HEADS as MEASURE_HEADS
 from evener.report.measure_rows import measure_rows
 
@@ -25,8 +26,8 @@ def parts(found: Evaluated) -> Iterator[RenderableType]:
         yield Group(scores_table(found.result), *_lines(found.result))
         if shown := measures_table(found.result):
             yield shown
-    for one in found.judged:
-        yield _titled(f"Judged by {one.judge.model} at {one.judge.provider}", judge_lines(one))
+    for title, said in titled(found.judged, found.jury):
+        yield _titled(title, said)
     if found.labels:
         yield _titled("Looked at by people", label_lines(found.labels))
 

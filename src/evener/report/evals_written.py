@@ -8,7 +8,8 @@ from typing import Any
 from evener.records.evaluation import EvalResult, Measure, SuiteResult
 from evener.records.verdicts import Standing
 from evener.report.evals_parts import Evaluated
-from evener.report.evals_rows import how, judge_lines, label_lines, outcomes, reasons, remarks, suite_rows
+from evener.report.evals_rows import how, outcomes, reasons, remarks, suite_rows
+from evener.report.judges_rows import label_lines, titled
 from evener.report.measure_rows import HEADS as MEASURE_HEADS
 from evener.report.measure_rows import measure_rows
 from evener.report.plain_tables import escaped, markdown_table
@@ -24,9 +25,9 @@ def markdown(found: Evaluated) -> Iterator[str]:
         if rows := measure_rows(found.result.results):
             yield markdown_table(MEASURE_HEADS, [[escaped(cell) for cell in row.cells] for row in rows])
         yield f"{escaped(how(found.result))}.\n"
-    for one in found.judged:
-        yield f"#### Judged by {escaped(one.judge.model)} at {escaped(one.judge.provider)}\n"
-        yield _list(judge_lines(one))
+    for title, said in titled(found.judged, found.jury):
+        yield f"#### {escaped(title)}\n"
+        yield _list(said)
     if found.labels:
         yield "#### Looked at by people\n"
         yield _list(label_lines(found.labels))

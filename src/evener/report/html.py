@@ -15,6 +15,7 @@ from evener.report import (
     crowd,
     drawing,
     evals_rows,
+    judges_rows,
     level_columns,
     measure_rows,
     pair_chart,
@@ -161,8 +162,9 @@ def _environment() -> Any:
         how_asked=evals_rows.how,
         measure_heads=measure_rows.HEADS,
         measure_rows=measure_rows.measure_rows,
-        judge_lines=evals_rows.judge_lines,
-        label_lines=evals_rows.label_lines,
+        judge_lines=judges_rows.judge_lines,
+        jury_lines=judges_rows.jury_lines,
+        label_lines=judges_rows.label_lines,
     )
     return environment
 

@@ -49,6 +49,24 @@ def estimate(
     return Estimate(mean=mean, n=n, clusters=groups, se=se, interval=interval)
 
 
+def ratio(
+    values: Sequence[float], sizes: Sequence[float], clusters: Sequence[Hashable], *, confidence: float = 0.95
+) -> Estimate | None:
+    """The sum of `values` over that of `sizes`, with its linearised standard error, clustered (Cochran, Sampling
+    Techniques, 6.4). None where the sizes are nothing."""
+    whole = sum(sizes)
+    if whole == 0:
+        return None
+    found = sum(values) / whole
+    residuals = sums([value - found * size for value, size in zip(values, sizes, strict=True)], clusters)
+    groups = len(residuals)
+    if groups < 2:
+        return Estimate(mean=found, n=len(values), clusters=groups, se=None, interval=None)
+    se = math.sqrt(groups / (groups - 1) * sum(r * r for r in residuals)) / whole
+    half = student(groups - 1, confidence) * se
+    return Estimate(mean=found, n=len(values), clusters=groups, se=se, interval=(found - half, found + half))
+
+
 def of_scores(found: Estimate | None) -> Interval | None:
     """The interval of a mean of scores from 0 to 1, without what Student's t puts beyond them."""
     if found is None or found.interval is None:

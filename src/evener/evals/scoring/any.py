@@ -17,8 +17,13 @@ PURE = {
 }
 CONTAMINATED = "thinking was asked to be off and was not"
 NO_JUDGE = "no judge"
+UNREAD = "the judge's reply could not be read"
+JUDGE_FAILED = "the judge did not answer"
+NO_MAJORITY = "no majority of judges"
 CANARY = "a canary is compared, not scored"
-NOT_ITS_FAULT = (NO_JUDGE, CANARY, running.NO_SANDBOX, checks.SLOW_PATTERN)  # whatever had been answered
+NOT_ITS_FAULT = (  # whatever had been answered
+    NO_JUDGE, UNREAD, JUDGE_FAILED, NO_MAJORITY, CANARY, running.NO_SANDBOX, checks.SLOW_PATTERN,
+)  # fmt: skip
 
 
 async def score(question: Question, answer: Answer, *, sandbox: Sandbox | None) -> Score:

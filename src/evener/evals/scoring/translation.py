@@ -5,7 +5,6 @@ chrF says how near a translation is to one of the references, not how good it is
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 from evener.records.answers import EVIDENCE, Answer, Score
 from evener.records.evaluation import Measure, Unit
 from evener.records.questions import Question
-from evener.stats.clusters import student, sums
+from evener.stats.clusters import ratio
 from evener.stats.intervals import Interval
 from evener.stats.jackknife import of_sums
 
@@ -70,7 +69,7 @@ def _measure(metric: Any, pairs: Sequence[tuple[Question, str]], *, unit: Unit) 
         list(documents.values()),
         lambda sums: metric._compute_score_from_stats(sums).score,
         low=0.0,
-        high=math.inf if unit == "edits per 100 words" else 100.0,
+        high=100.0 if unit == "points" else float("inf"),
     )
     return Measure(
         value=value,
@@ -114,23 +113,20 @@ class Mqm:
 def mqm(
     penalties: Sequence[float], sizes: Sequence[int], documents: Sequence[Hashable], *, confidence: float = 0.95
 ) -> Mqm | None:
-    """A ratio of sums with its linearised standard error, clustered by document (Cochran, Sampling Techniques, 6.4).
-
-    `penalties` and `sizes` (source units) are per segment. No cap on errors: a bad segment is as bad as it is. None
-    without source units.
+    """`penalties` and `sizes` (source units) are per segment, errors are clustered by document. No cap on errors: a bad
+    segment is as bad as it is. None without source units.
     """
-    whole = sum(sizes)
-    if whole == 0:
+    found = ratio(penalties, sizes, documents, confidence=confidence)
+    if found is None:
         return None
-    ratio = sum(penalties) / whole
-    residuals = sums([p - ratio * size for p, size in zip(penalties, sizes, strict=True)], documents)
-    groups = len(residuals)
-    interval = None
-    if groups > 1:
-        se = math.sqrt(groups / (groups - 1) * sum(r * r for r in residuals)) / whole
-        half = student(groups - 1, confidence) * se
-        interval = (max(0.0, PER * (ratio - half)), PER * (ratio + half))
-    return Mqm(per_1000=PER * ratio, interval=interval, n=len(sizes), documents=groups, units=whole)
+    ends = found.interval
+    return Mqm(
+        per_1000=PER * found.mean,
+        interval=None if ends is None else (max(0.0, PER * ends[0]), PER * ends[1]),
+        n=found.n,
+        documents=found.clusters,
+        units=sum(sizes),
+    )
 
 
 def penalty(severities: Sequence[str]) -> float:
