@@ -19,6 +19,7 @@ from evener.records.campaign import Campaign, Contestant, Fetch, Measure, Schedu
 
 ENDPOINT = "endpoint"  # the layout in the id of a server that runs already
 AGAIN = "again"
+ONCE = "measured once: nothing here says how far two loads of the same model differ"
 REPLICAS = "each copy of replicas is measured alone; on machines of their own they serve together what they serve alone"
 
 
@@ -200,4 +201,4 @@ def _notes(campaign: Campaign, loads: Sequence[Load]) -> Iterator[str]:
     if campaign.a_versus_a and main and main.contestant != campaign.contestants[0]:
         yield f"A again is {main.contestant.name}: {campaign.contestants[0].name} fits nowhere"
     if campaign.repeats == 1:
-        yield "measured once: nothing here says how far two loads of the same model differ"
+        yield ONCE
