@@ -1,4 +1,4 @@
-"""Files that llama-bench b11434 wrote on a CPU: one model, three tests with one thread and with two, three times each."""
+"""Files that llama-bench b11434 wrote on a CPU: one model, three tests with one thread and with two, three times."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_two_runs_are_held_against_each_other(folder: Path, tmp_path: Path) -> N
     assert "| figure | of | A | B |" in ask("report", "7f3a", "0001", "-o", "md")
     ask("report", "7f3a", "0001", "--html", str(tmp_path / "both.html"))
     assert "Two runs side by side" in (tmp_path / "both.html").read_text()
-    with pytest.raises(ConfigurationError, match="3 runs were named"):
+    with pytest.raises(ConfigurationError, match="named twice"):
         ask("report", "7f3a", "0001", "7f3a")
 
 

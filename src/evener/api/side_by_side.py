@@ -114,12 +114,16 @@ def beside(found: Sequence[Named], *, anyway: bool = False) -> Beside:
     )
     if len(entrants) > 1 and not (result.compares or anyway):
         reasons = {f"{one.name} ({one.table})": one.why for one in result.refused}
-        kinds = "; ".join(f"{table.columns[0].name}: {table.name}" for table in result.tables)
+        kinds = "; ".join(f"{one.name}: {', '.join(_kinds(result, one.name))}" for one in result.runs)
         raise ConfigurationError(
-            _told(reasons) if reasons else f"no two of these runs measured the same thing: {kinds}",
+            _told(reasons) if reasons else f"no two of these runs measured the same: {kinds}",
             hint="--anyway shows them side by side, marked; evener report RUN tells each alone",
         )
     return result
+
+
+def _kinds(result: Beside, run: str) -> list[str]:
+    return [table.name for table in result.tables if any(column.of == run for column in table.columns)]
 
 
 def _verdicts(data: Sequence[RunData]) -> Verdicts | None:

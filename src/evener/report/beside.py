@@ -103,7 +103,7 @@ def beside(
         runs=tuple(BesideRun(name=one.name, run=side(one.story)) for one in entrants),
         foreign=tuple(BesideForeign(name=name, bench=bench) for name, bench in foreign),
         sentence=_sentence(tables, evaluations),
-        cautions=tuple(_cautions([one for one in entrants if one.name in shown], foreign)),
+        cautions=tuple(_cautions([one for one in entrants if one.name in shown])),
         refused=tuple(left_out),
         tables=tuple(tables),
         evaluations=evaluations,
@@ -348,9 +348,8 @@ def _sentence(tables: Sequence[BesideTable], evaluations: Verdicts | None) -> st
     return "; ".join(f"{name}: {text[:1].lower()}{text[1:]}" for name, text in told) or "Nothing was measured"
 
 
-def _cautions(entrants: Sequence[Entrant], foreign: Sequence[tuple[str, ForeignBench]]) -> Iterator[Caution]:
-    for name, bench in foreign:
-        yield Caution(grave=False, text=f"{name} is foreign ({bench.file}): conditions unknown, never ranked")
+def _cautions(entrants: Sequence[Entrant]) -> Iterator[Caution]:
+    """What each run says against itself, as far as it is grave."""
     for one in entrants:
         for caution in one.story.cautions:
             if caution.grave:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from string import digits
 from typing import Literal
 
 from evener.records.foreign import ForeignBench
@@ -39,6 +40,11 @@ class BesideColumn:
     label: str  # a layout, or a foreign model
     foreign: bool = False  # its conditions are unknown, and it is never ranked
     marked: str | None = None  # why its figures answer no question that the others do
+
+    @property
+    def of(self) -> str:
+        """The letter of its run or file."""
+        return self.name.rstrip(digits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +112,7 @@ class Beside:
 
     @property
     def compares(self) -> bool:
-        """Whether anything stands beside something that it may be held against, or beside foreign figures."""
+        """Whether two runs stand in one table, or one beside foreign figures."""
         return self.evaluations is not None or any(
-            sum(column.marked is None for column in table.columns) > 1 for table in self.tables
+            len({column.of for column in table.columns if column.marked is None}) > 1 for table in self.tables
         )

@@ -23,9 +23,10 @@ _CSV = (
 # Of what a foreign file states, what a reader asks first; all of it is in the JSON.
 _KNOWN = (
     ("gpu_info", "{}"), ("cpu_info", "{}"), ("devices", "devices {}"), ("n_gpu_layers", "-ngl {}"),
-    ("n_threads", "{} threads"), ("type_k", "K {}"), ("type_v", "V {}"), ("n_ubatch", "ubatch {}"),
+    ("n_threads", "threads {}"), ("type_k", "K {}"), ("type_v", "V {}"), ("n_ubatch", "ubatch {}"),
     ("flash_attn", "flash attention {}"),
 )  # fmt: skip
+_LEFT_TO_IT = (None, "auto", "-1")  # of which nobody knows what became
 
 
 def view(found: Beside) -> RenderableType:
@@ -52,14 +53,14 @@ def when(run: RunSide) -> str:
 
 def stated(bench: ForeignBench) -> str:
     """One line of what a foreign file says of a setting."""
-    known = [what.format(bench.stated[name]) for name, what in _KNOWN if name in bench.stated]
+    known = [what.format(bench.stated[name]) for name, what in _KNOWN if bench.stated.get(name) not in _LEFT_TO_IT]
     about = [
         bench.model + (f" ({size(bench.model_bytes)})" if bench.model_bytes else ""),
         f"llama.cpp {bench.build}" if bench.build else "build unknown",
         bench.backends or "backend unknown",
     ]
     taken = [f"taken {bench.taken_at}"] if bench.taken_at else []
-    return f"{bench.file}, foreign: {', '.join([*about, *known, *taken])}"
+    return f"{bench.file}, foreign: {', '.join([*about, *known, *taken])}; conditions unknown, never ranked"
 
 
 def refusals(found: Beside) -> list[str]:
@@ -76,7 +77,9 @@ def _table(table: BesideTable) -> Iterator[RenderableType]:
 
 
 def labelled(table: BesideTable) -> str:
-    """ "A1: alpha alone, A2: alpha + beta" """
+    """ "A1: alpha alone; A2: alpha + beta"; "" where all are called alike: their letters say whose they are."""
+    if len({column.label for column in table.columns}) == 1 < len(table.columns):
+        return ""
     return "; ".join(f"{column.name}: {column.label}" for column in table.columns)
 
 
@@ -101,6 +104,8 @@ def _block(table: BesideTable, shown: Sequence[int]) -> RenderableType:
     heads = [f"#{head(table.columns[n])}" for n in shown]
     made = cells.table("figure", "of", *heads, *(["best"] if compares else []))
     made.columns[0].min_width, made.columns[1].min_width = 11, 8
+    if compares:
+        made.columns[-1].min_width = 10
     for row in table.rows:
         figures = [_cell(row.cells[n], row.unit) for n in shown]
         made.add_row(
@@ -202,7 +207,7 @@ def markdown_of(table: BesideTable) -> Iterator[str]:
         for row in table.rows
     ]
     yield markdown_table([*heads, *(["best"] if compares else [])], rows)
-    told = "; ".join((labelled(table), table.about, *table.notes))
+    told = "; ".join(text for text in (labelled(table), table.about, *table.notes) if text)
     yield f"{escaped(told)}.\n"
 
 
@@ -245,6 +250,6 @@ def _lines(table: BesideTable, ids: dict[str, str]) -> Iterator[tuple[object, ..
             )
             yield (
                 table.name, row.name, row.about, row.unit, column.name, column.label,
-                ids.get(column.name.rstrip("0123456789")), "yes" if column.foreign else "no", cell.figure.value, low,
+                ids.get(column.of), "yes" if column.foreign else "no", cell.figure.value, low,
                 high, cell.sd, cell.figure.n, cell.figure.basis, cell.outcome, cell.change, may_be, column.marked,
             )  # fmt: skip
