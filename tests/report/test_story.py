@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from report_samples import (
@@ -29,15 +28,12 @@ from report_samples import (
 )
 
 from evener.codec import to_data
-from evener.edges.run_folder import open_run, read_telemetry
 from evener.records.events import Fact
 from evener.records.load import ClientCost
 from evener.records.run import Stage
-from evener.report import html, level_columns, markdown, recover, rows
+from evener.report import level_columns, recover, rows
 from evener.report.parts import Caution, Story
 from evener.report.story import tell
-
-CAPTURES = Path(__file__).parents[1] / "captures" / "runs"
 
 
 def grave(story: Story) -> list[str]:
@@ -287,38 +283,3 @@ def test_the_json_keeps_its_keys() -> None:
         "pair", "timeline", "evaluation",
     ]  # fmt: skip
     assert data["comparisons"][0]["change"] == pytest.approx(34 / 61 - 1)
-
-
-OLD_RUNS = {
-    "20261101T123000Z-demo-7f3a": (
-        "alpha alone: 61.0 tok/s for one user; alpha + beta: 34.0 tok/s: the second host cost 44 %",
-        5,
-    ),
-    "20261101T140000Z-users-90a1": (
-        "Not known to be comfortable for anybody (90% of requests with TTFT within 2000 ms); "
-        "1 were measured only in part",
-        10,
-    ),
-    "20261101T141000Z-speed-7076": (
-        "The result is invalid (this client was saturated: its loop woke up 22.26 ms late (p95))",
-        6,
-    ),
-    "20261101T142000Z-pair-dc6d": (
-        "http://localhost:26877 (B) and http://127.0.0.1:26877 (A) cannot be separated for one user",
-        23,
-    ),
-    "20261101T143000Z-context-5e53": (
-        "Under the allocation of this server (4 slots) what the server gives to one sequence binds, at 2048 tokens: "
-        "trained 8192, memory unknown, no ceiling by quality",
-        9,
-    ),
-}
-
-
-@pytest.mark.parametrize("folder", sorted(CAPTURES.glob("v*/*")), ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_a_run_of_every_schema_version_and_kind_can_still_be_told(folder: Path) -> None:
-    data = open_run(folder)
-    story = tell(data.run, data.summary, data.facts, data.requests, read_telemetry(folder))
-    assert (story.headline, len(data.requests)) == OLD_RUNS[folder.name]
-    assert html.page(story, data.run).startswith("<!doctype html>")
-    assert markdown.document(story).startswith("### SmolLM2-135M-Instruct")
