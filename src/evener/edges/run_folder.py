@@ -69,6 +69,9 @@ class RunData:
     summary: Summary | None
 
 
+_writers: weakref.WeakValueDictionary[Path, RunFolder] = weakref.WeakValueDictionary()
+
+
 def new_run_id(what: str, *, at: datetime | None = None) -> str:
     """`<utc>-<what>-<four hex digits>`: sorts by time, and two runs of one second differ."""
     moment = (at or datetime.now(UTC)).astimezone(UTC)
@@ -185,12 +188,21 @@ class RunFolder:
     def finish(self, summary: Summary) -> None:
         """Write summary.json, whole or not at all. The run is complete."""
         write_whole(self.path / "summary.json", summary)
-        if self._let_go is not None:
-            self._let_go()
+        self._release()
 
     def _hold(self, how: int = fcntl.LOCK_EX) -> None:
-        """Until the run is finished, or nobody has this object any more: one session writes to a run."""
+        """Until the run is finished, or nobody has this object any more: one session writes to a run.
+
+        Within this session the latest writer does: an earlier one may hang in the traceback of what ended it.
+        """
+        if before := _writers.pop(self.path.resolve(), None):
+            before._release()
         self._let_go = weakref.finalize(self, os.close, _locked(self.path, how))
+        _writers[self.path.resolve()] = self
+
+    def _release(self) -> None:
+        if self._let_go is not None:
+            self._let_go()
 
 
 @contextmanager
