@@ -117,6 +117,13 @@ def test_what_is_not_known_has_not_changed() -> None:
     assert changes(b_cluster(), []) == ()
 
 
+def test_what_a_visit_had_before_it_was_cut_is_measured_anew_with_the_others() -> None:
+    cut = made("b/cluster/2", replace(CLUSTER, model_sha256="bb"))
+    drivers = {"alpha/RTX 5090": "580.65", "beta/RTX 5080": "590.10"}
+    (found,) = changes(b_cluster(drivers=drivers), [*BEFORE, cut])
+    assert found.again == ("a/cluster/2", "b/cluster/2")
+
+
 def test_what_goes_back_and_forth_is_named_and_not_chased() -> None:
     limits = {"alpha/RTX 5090": 400.0, "beta/RTX 5080": 360.0}
     first = changes(b_cluster(power_limits_w=limits), BEFORE)

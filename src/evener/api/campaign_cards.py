@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from evener.api import telemetry
 from evener.api.campaign_folder import Journal
@@ -55,16 +56,26 @@ async def clean(rig: Rig, *, wait: bool, report: Report) -> Scan:
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def cool(rig: Rig, scan: Scan, journal: Journal, report: Report) -> tuple[str, ...]:
-    """Wait until the cards are as cool as before the first visit of all sessions; which of them are still warm."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """How warm they are before a load, by host/card; `still_warm` in words, where waiting did not help."""
+
+    temperatures_c: dict[str, float] = field(default_factory=dict)
+    still_warm: tuple[str, ...] = ()
+
+
+async def cool(rig: Rig, scan: Scan, journal: Journal, report: Report) -> Cards:
+    """Wait until the cards are as cool as before the first visit of all sessions."""
+    still_warm: tuple[str, ...] = ()
     async with telemetry.watching(rig, scan=scan) as seen:
-        now = seen.temperatures()
-        first = _cold(journal)
+        now, first = seen.temperatures(), _cold(journal)
         if first is None:
             journal.add(COLD, {"temperatures_c": {f"{host}/{card}": c for (host, card), c in now.items()}})
-            return ()
-        cooled = await telemetry.cooled(seen, first, within_s=COOL_WITHIN_S, report=report)
-    return cooled.still_warm
+        else:
+            still_warm = (await telemetry.cooled(seen, first, within_s=COOL_WITHIN_S, report=report)).still_warm
+        names = seen.names()
+        warm = {f"{host}/{names[host, card]}": c for (host, card), c in seen.temperatures().items()}
+    return Cards(temperatures_c=warm, still_warm=still_warm)
 
 
 def _cold(journal: Journal) -> dict[tuple[str, str], float] | None:

@@ -31,7 +31,7 @@ from evener.records.events import Fact
 from evener.records.rig import Rig
 from evener.records.run import Run, Summary
 
-WHAT = "compare"  # as `evener runs --what` knows it
+WHAT, LOAD = "compare", "up"  # as `evener runs --what` knows a campaign, and each of its loads
 FILE = "campaign.toml"
 RUNS, CUT = "runs", "cut"
 BEFORE_IT_BEGINS = ("campaign", "schedule", "agreed")
@@ -94,6 +94,11 @@ class Journal:
             target.parent.mkdir(exist_ok=True)
             path.rename(target)
 
+    def last_load(self) -> RunData | None:
+        """The last load that no end names."""
+        loads = [path for path in self._strays() if f"-{LOAD}-" in path.name]
+        return open_run(loads[-1]) if loads else None
+
     def sweep(self, *, but: Path | None = None) -> None:
         """Set aside every run that no end names, but for one that will be gone on with."""
         for path in self._strays():
@@ -115,6 +120,10 @@ class Journal:
             elif fact.kind == "unit ended" and fact.data["end"]["unit"] == unit:
                 begun = None
         return begun
+
+    def visited(self) -> str | None:
+        """The visit that was begun last."""
+        return next((str(f.data["visit"]) for f in reversed(self.facts) if f.kind == "visit begun"), None)
 
     def under_way(self) -> str | None:
         """The unit that was begun last and has no end."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from evener.api import campaign_cards, campaign_files, campaign_units, judges, plans
+from evener.api.campaign_folder import LOAD
 from evener.api.campaign_visits import Sitting, what_stops
 from evener.api.session import Session, supervise
 from evener.errors import EvenerError, Interrupted
@@ -66,7 +67,7 @@ async def _here(sitting: Sitting, judge: JudgeAsked) -> None:
         planned,
         [candidate],
         live,
-        what="up",
+        what=LOAD,
         model=judge.model,
         name=sitting.deployment,
         on_message=sitting.say,

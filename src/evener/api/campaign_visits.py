@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evener.api import campaign_cards, campaign_files, campaign_units
-from evener.api.campaign_folder import Journal
+from evener.api import campaign_cards, campaign_files, campaign_regime, campaign_units
+from evener.api.campaign_cards import Cards
+from evener.api.campaign_folder import LOAD, Journal
 from evener.api.campaign_units import Measuring
 from evener.api.deployments import checked
 from evener.api.plans import Planned
 from evener.api.rig import Rig
 from evener.api.session import OnMessage, Session, supervise
-from evener.codec import to_data
+from evener.codec import from_data, to_data
 from evener.errors import (
     CannotRun,
     ConfigurationError,
@@ -44,7 +45,7 @@ from evener.together import until
 ATTEMPTS = 2  # what dies once may have been killed; what dies twice is a result
 BACK_WITHIN_S = 600.0  # how long a host may be away, e.g. while it starts again
 LOOK_EVERY_S = 5.0
-LOAD = "load"
+THE_LOAD = "the load"  # what a visit died at, where it was no unit
 EVIDENCE_LINES = 8  # of each log
 _NOTHING = Scan(taken_at=datetime.min.replace(tzinfo=UTC), hosts=(), devices=())
 
@@ -168,24 +169,26 @@ async def _loaded(visit: Visit, contestant: Contestant, sitting: Sitting) -> Vis
     died: Counter[str] = Counter()
     while True:
         scan = await campaign_cards.clean(rig, wait=sitting.wait_for_cards, report=sitting.report)
-        warm: tuple[str, ...] = ()
+        cards = Cards()
         if sitting.campaign.cool:
-            warm = await campaign_cards.cool(rig, scan, sitting.journal, sitting.report)
+            cards = await campaign_cards.cool(rig, scan, sitting.journal, sitting.report)
         candidate: Candidate | None = None
         load = _Load()
         try:
             planned, candidate = await campaign_files.planned(
                 rig, sitting.campaign, contestant, visit, report=sitting.report
             )
+            conditions = await campaign_regime.of(planned, candidate, cards.temperatures_c, report=sitting.report)
+            campaign_regime.told(visit, conditions, sitting.journal)
             await _up(load, planned, candidate, visit, contestant, sitting)
         except (LaunchError, HostUnreachable) as error:
             await _require_hosts(rig, candidate, sitting)
-            at = load.unit.id if load.unit else LOAD
+            at = load.unit.id if load.unit else THE_LOAD
             died[at] += 1
             if (end := _died(load, error, visit, sitting, last=died[at] >= ATTEMPTS)) is not None:
                 return end
             continue
-        return _ended(load, visit, warm)
+        return _ended(load, visit, cards.still_warm)
 
 
 def _died(load: _Load, error: EvenerError, visit: Visit, sitting: Sitting, *, last: bool) -> VisitEnd | None:
@@ -260,7 +263,7 @@ async def _up(
         planned,
         [candidate],
         live,
-        what="up",
+        what=LOAD,
         model=contestant.model or contestant.name,
         name=sitting.deployment,
         extra=checked(contestant.flags),
@@ -294,6 +297,31 @@ def _ended(load: _Load, visit: Visit, warm: Sequence[str]) -> VisitEnd:
         run=load.run.name if load.run else None,
         why="; ".join(notes) or None,
         load_s=stage.load_s if stage else None,
+        checks=checks,
+        freed=freed,
+    )
+
+
+def all_but_ended(journal: Journal) -> VisitEnd | None:
+    """The end of a visit that was cut after its last unit: it need not be loaded again. None where something is left.
+
+    What was seen of the cards is in the facts of its load.
+    """
+    state, load = journal.state, journal.last_load()
+    visit = next((one for one in state.left if one.id == journal.visited()), None)
+    if visit is None or load is None or any(unit.id not in state.ends for unit in visit.units):
+        return None
+    told = {fact.kind: fact.data for fact in load.facts}
+    source = str(load.path)
+    checks = from_data(tuple[CardCheck, ...], told.get("verified", {}).get("checks", []), source=source)
+    freed = from_data(tuple[FreedCheck, ...], told.get("freed", {}).get("checks", []), source=source)
+    cut = [] if freed else ["cut before its memory was seen to come back"]
+    return VisitEnd(
+        visit=visit.id,
+        state="done",
+        run=load.path.name,
+        why="; ".join([*differing(checks), *still_held(freed), *cut]) or None,
+        load_s=told.get("ready", {}).get("load_s"),
         checks=checks,
         freed=freed,
     )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evener import state
-from evener.api import campaign_folder, campaign_judging, campaign_visits
+from evener.api import campaign_dropping, campaign_folder, campaign_judging, campaign_visits
 from evener.api.campaign_folder import Journal
 from evener.api.campaign_log import VisitLog
 from evener.api.campaign_units import WHATS
@@ -141,11 +141,13 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
         wait_for_cards=wishes.wait_for_cards,
         require_time=_Budget(journal=journal, seconds=wishes.budget_s or campaign.budget_s).require,
     )
+    if (end := campaign_visits.all_but_ended(journal)) is not None:
+        journal.visit_ended(end)
     journal.sweep(but=_cut(journal))
     try:
         while left := journal.state.left:
             await campaign_visits.made(left[0], sitting)
-            drop_the_beaten(journal, left[0])
+            campaign_dropping.dropped(journal, left[0])
     except OverBudget as over:
         return str(over)
     await campaign_judging.judged(sitting)
@@ -169,10 +171,6 @@ def _cut(journal: Journal) -> Path | None:
     units = (unit for visit in journal.state.schedule.visits for unit in visit.units)
     unit = next((unit for unit in units if unit.id == under_way), None)
     return journal.cut_run(unit.id, WHATS[unit.measure]) if unit else None
-
-
-def drop_the_beaten(journal: Journal, visit: Visit) -> None:
-    """After a block: who is clearly beaten is measured no further."""
 
 
 @dataclass(kw_only=True)

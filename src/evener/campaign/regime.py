@@ -2,9 +2,9 @@
 
 A block is one regime: what is compared within it must have run under the same drivers, builds, protocols, power limits
 and cables. What of the block was made before such a change, on the same host or cable, is made anew; blocks that were
-whole before it stand, each in itself, and the change is named. Another file under the same name is another model: all
-visits of its contestant are made anew. Other layers per device, another evener and cards that begin at another
-temperature are named only.
+whole before it stand, each in itself, and the change is named. What a visit had before it was cut is made anew
+with the others. Another file under the same name is another model: all visits of its contestant are made anew. Other
+layers per device, another evener and cards that begin at another temperature are named only.
 
 What is not known on one side has not changed. No visit is made anew twice for the same condition: what goes back and
 forth is named, and not chased.
@@ -94,6 +94,6 @@ def _same(condition: Condition, before: str, now: str) -> bool:
 
 
 def _must_be_made_anew(condition: Condition, earlier: Visit, now: Visit) -> bool:
-    if condition[0] in NAMED_ONLY or earlier.id == now.id:
+    if condition[0] in NAMED_ONLY:
         return False
     return condition[0] == MODEL or earlier.block == now.block
