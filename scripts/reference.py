@@ -53,6 +53,7 @@ from evener.records.telemetry import Sample
 from evener.records.verdicts import Verdicts
 from evener.records.whatif import PlanAnswer, WhatIf
 from evener.report.against_parts import Against
+from evener.report.beside_parts import Beside
 from evener.report.parts import RunRow, Story
 
 HELP_WIDTH = 80
@@ -271,6 +272,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener models show --json": ("what a header says", Shown),
     "evener report --json": ("the report", Story),
     "evener report RUN OTHER --json": ("two runs side by side", Against),
+    "evener report RUN OTHER THIRD --json": ("any number of runs, and foreign figures, side by side", Beside),
     "evener runs --json": ("every run folder, newest first", list[RunRow]),
     "evener up --json": (MESSAGES_EACH, None),
     "evener down --json": (MESSAGES_EACH, None),

@@ -99,6 +99,27 @@ def test_other_lengths_and_other_loads_are_not_compared(field: str, value: objec
     assert {f.outcome for f in found.figures} == {"not comparable"}
 
 
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({"thinking_asked": "on"}, "thinking asked: A off, B on"),
+        ({"sampling": {"temperature": 0.7, "seed": 2}}, "sampling, temperature: A 0, B 0.7"),
+        ({"sampling": {"temperature": 0.0, "seed": 2}}, None),
+        ({"thinking_asked": None, "sampling": {}}, None),
+    ],
+)
+def test_another_thinking_mode_or_sampling_is_another_question_where_both_are_known(
+    known: dict[str, object], told: str | None
+) -> None:
+    asked = replace(RUN.conditions, thinking_asked="off", sampling={"temperature": 0.0, "seed": 1})
+    other = replace(RUN, conditions=replace(asked, **known))  # type: ignore[arg-type]
+    found = held(users(USERS), users(USERS), run_a=replace(RUN, conditions=asked), run_b=other)
+    assert [c.text for c in found.cautions if "not comparable" in c.text] == (
+        [f"not comparable: {told}"] if told else []
+    )
+    assert found.comparable == (told is None)
+
+
 def test_repetitions_are_told_apart_from_four_against_four_on() -> None:
     four = held(Stage(layout=URL, speed=speeds(10, 11, 12, 13)), Stage(layout=URL, speed=speeds(20, 21, 22, 23)))
     three = held(Stage(layout=URL, speed=speeds(10, 11, 12)), Stage(layout=URL, speed=speeds(20, 21, 22)))

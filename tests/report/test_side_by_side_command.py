@@ -113,7 +113,7 @@ def test_a_file_of_llama_bench_stands_beside_a_run_as_foreign_and_in_no_verdict(
     assert [column["foreign"] for column in speed["columns"]] == [False, True, True]
     assert {row["told"] for row in speed["rows"]} == {"unknown"}
     assert {cell["outcome"] for row in speed["rows"] for cell in row["cells"][1:] if cell} == {"foreign"}
-    assert found["sentence"] == "Measured in A alone"
+    assert found["sentence"] == "Measured in A alone, beside foreign figures"
     text = " ".join(ask("report", "0001", str(BENCH / "bench_two_settings.sql")).split())
     assert "foreign: llama 256M Q4_1 (92 MiB), llama.cpp 11434 (b0a2feb), CPU, AMD EPYC" in text
     assert "conditions unknown, never ranked" in text

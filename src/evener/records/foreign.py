@@ -25,8 +25,8 @@ class ForeignBench:
     file: str  # its name
     model: str  # its kind and quantisation in llama-bench's words, else the file's name
     build: str | None  # "11434 (b0a2feb)"
-    model_bytes: int | None
-    backends: str | None
-    rows: tuple[ForeignRow, ...]
+    model_bytes: int | None  # of all tensors
+    backends: str | None  # what its build can compute on
+    rows: tuple[ForeignRow, ...]  # its tests
     stated: dict[str, str] = field(default_factory=dict)
     taken_at: str | None = None  # when its first test began, as written

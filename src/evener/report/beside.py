@@ -307,7 +307,8 @@ def _told(columns: Sequence[_Column], made: Sequence[BesideRow]) -> str:
     if not compared:
         return "Nothing here is compared"
     if len(compared) == 1:
-        return f"Measured in {compared[0]} alone"
+        beside = ", beside foreign figures" if any(column.shown.foreign for column in columns) else ""
+        return f"Measured in {compared[0]} alone{beside}"
     separate = sum(row.told == "cannot be separated" for row in made)
     ahead = Counter(row.best for row in made if row.told == "told apart")
     if not separate and not ahead:

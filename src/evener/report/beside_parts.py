@@ -51,8 +51,8 @@ class BesideColumn:
 class BesideCell:
     """A figure in one column. `change` is this / first - 1, and stands only where the two are told apart."""
 
-    figure: SideFigure
-    outcome: CellOutcome
+    figure: SideFigure  # with what stands behind it
+    outcome: CellOutcome  # against the first column that can be compared
     change: float | None = None
     sd: float | None = None  # as another tool states it
 
@@ -69,7 +69,7 @@ class BesideRow:
     unit: str
     cells: tuple[BesideCell | None, ...]  # one per column
     best: tuple[str, ...]
-    told: Literal["told apart", "cannot be separated", "unknown"]
+    told: Literal["told apart", "cannot be separated", "unknown"]  # whether any two of its figures are told apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,8 @@ class BesideTable:
 
     name: str  # "speed for users"
     about: str  # how it was measured
-    columns: tuple[BesideColumn, ...]
-    rows: tuple[BesideRow, ...]
+    columns: tuple[BesideColumn, ...]  # whose figures
+    rows: tuple[BesideRow, ...]  # the figures
     sentence: str  # what can be told apart
     notes: tuple[str, ...] = ()  # what was paired, and what not
 
@@ -100,12 +100,12 @@ class Beside:
     Foreign figures stand in the tables, and enter no sentence and no `best`.
     """
 
-    runs: tuple[BesideRun, ...]
-    foreign: tuple[BesideForeign, ...]
+    runs: tuple[BesideRun, ...]  # in the order named
+    foreign: tuple[BesideForeign, ...]  # settings of foreign files
     sentence: str  # what can be told apart, of all tables
     cautions: tuple[Caution, ...]
-    refused: tuple[BesideRefused, ...]
-    tables: tuple[BesideTable, ...]
+    refused: tuple[BesideRefused, ...]  # what stands in no table, and why
+    tables: tuple[BesideTable, ...]  # one per thing measured
     evaluations: Verdicts | None  # of two or more on the same questions
     differing: tuple[DifferingCondition, ...]
     unknown: tuple[str, ...]
