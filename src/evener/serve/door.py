@@ -128,7 +128,10 @@ class Refused(Exception):
         headers = {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return web.json_response(error(self.status, self.kind, str(self)), status=self.status, headers=headers)
+        answer = web.json_response(error(self.status, self.kind, str(self)), status=self.status, headers=headers)
+        if self.status in (408, 413):
+            answer.force_close()  # what is still to come of the request is not waited for
+        return answer
 
 
 _SOMEBODY = Person(name=people.NOBODY, key_sha256="", key_hint="", added_at=datetime.min.replace(tzinfo=UTC))
@@ -246,7 +249,9 @@ class Door:
         # No compression is asked for and none undone: what the engine sends is what arrives.
         connector = aiohttp.TCPConnector(limit=0)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S)
-        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0, lingering_time=1.0
+        )
         async with aiohttp.ClientSession(
             connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
         ) as self._session:
@@ -462,11 +467,13 @@ class Door:
                 whole = None if answer.content_type == "text/event-stream" else await _whole(answer)
             if whole is None:
                 return await self._streamed(request, answer, place, ticket, deadline)
-        except (aiohttp.ClientError, OSError) as fault:
+        except aiohttp.ClientError as fault:  # some of them are TimeoutErrors, too: those of connecting
             raise _Died(str(fault) or type(fault).__name__) from None
-        except TimeoutError:
+        except TimeoutError:  # which is an OSError
             why = f"there was no answer within {self._settings.answer_within_s:.0f} s"
             raise Refused(504, "server_error", why) from None
+        except OSError as fault:
+            raise _Died(str(fault) or type(fault).__name__) from None
         finally:
             if answer is not None:
                 answer.close()  # one that has not come to its end: the engine is to stop at once
@@ -546,10 +553,10 @@ async def _next(answer: aiohttp.ClientResponse, deadline: float, name: str) -> t
     try:
         async with asyncio.timeout_at(deadline):
             return await answer.content.readany(), None
+    except TimeoutError:  # which is an OSError
+        return b"", "this answer took too long"
     except (aiohttp.ClientError, OSError):
         return b"", f"{name} ended in the middle of this answer"
-    except TimeoutError:
-        return b"", "this answer took too long"
 
 
 def _broken(fault: str | None) -> bytes:
