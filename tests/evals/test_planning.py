@@ -1,12 +1,22 @@
-from evener.evals.planning import plan
+from dataclasses import replace
+
+import pytest
+
+from evener.evals import planning
+from evener.evals.planning import Wanted
+from evener.evals.seen import Seen
 from evener.evals.suites import shipped
 from evener.records.questions import Suite
 from tests.evals.answered import question
 
 
-def suite(n, *, per_cluster=1):
-    questions = tuple(question(id=f"q{i}", cluster=f"c{i // per_cluster}") for i in range(n))
+def suite(n, *, per_cluster=1, **more):
+    questions = tuple(question(**({"id": f"q{i}", "cluster": f"c{i // per_cluster}"} | more)) for i in range(n))
     return Suite(name="mine", title="mine", questions=questions, sha256="0")
+
+
+def plan(suites, *, whole=None, **more):
+    return planning.plan(suites, Wanted(**more), whole=whole)
 
 
 def row(n, models, **more):
@@ -61,3 +71,72 @@ def test_a_canary_is_planned_as_what_it_is_and_not_as_a_gap():
     (row,) = plan([shipped("canary")], models=2).suites
     assert (row.questions, row.gap, row.sweep) == (12, None, None)
     assert row.sentence == "has no score: shows whether two layouts of one model answer alike"
+
+
+def test_verdicts_that_no_answers_could_bring_are_named():
+    assert row(6, 4).never == ("better", "worse", "practically equal")
+    assert row(24, 6).never == ("practically equal",)
+    # Bonett and Price's interval of no disagreement at all: 1.645 sqrt(2) / (n + 2) < 0.03 from n = 77 on.
+    assert (row(76, 2).never, row(78, 2).never) == (("practically equal",), ())
+
+
+def test_as_many_answers_tell_more_as_more_questions():
+    found = plan([suite(20)], models=2, epochs=3, whole={"mine": 50})
+    assert (found.suites[0].split.questions, found.suites[0].split.epochs) == (50, 1)
+    assert "mine: as many answers tell more as 50 questions once" in found.notes
+    asked = plan([suite(20)], models=2, epochs=3)
+    assert (asked.suites[0].split.questions, asked.suites[0].split.epochs) == (20, 3)
+    assert not any("tell more" in note for note in asked.notes)
+
+
+def test_minutes_buy_questions_first_and_then_epochs():
+    """Ten questions of 30 tokens for each of two candidates take a minute at ten tokens a second."""
+    asked = {"models": 2, "tokens_per_s": 10.0, "whole": {"mine": 25}}
+    less, more = (plan([suite(10)], within_minutes=minutes, **asked) for minutes in (0.5, 5.0))
+    assert (less.suites[0].split.questions, less.suites[0].split.epochs) == (5, 1)
+    assert (more.suites[0].split.questions, more.suites[0].split.epochs) == (25, 2)
+    assert "mine: its share of 5 minutes is best spent on 25 questions in 2 epochs" in more.notes
+
+
+def test_graded_scores_are_planned_by_the_spread_of_their_differences():
+    """statsmodels' TTestPower: 131 differences with 15 points of deviation find 3.7 points, 30 find 8.0."""
+    found = plan([shipped("translation")], models=2).suites[0]
+    assert (found.questions, found.clusters) == (131, 30)
+    assert (found.gap, found.gap_by_clusters) == (0.037, 0.08)
+    assert found.never == ()
+    notes = plan([shipped("translation")], models=2).notes
+    assert "graded questions that do: 5 points 73, 10 points 20, 20 points 7" in notes
+    assert any("assumed to have a standard deviation of 15 points" in note for note in notes)
+    assert not any("right or wrong that find a gap" in note for note in notes)
+
+
+def test_what_runs_have_shown_takes_the_place_of_assumptions():
+    told = Seen(tokens=60.0, between=0.04, within=0.09, spread=0.1, size=3.0)
+    found = plan([suite(90, per_cluster=3)], models=2, tokens_per_s=60.0, seen={"0": told})
+    (one,) = found.suites
+    assert one.gap == one.gap_by_clusters == pytest.approx(0.053, abs=0.0011)  # 30 clusters: 2.90 * 0.1 / sqrt(30)
+    assert one.minutes == 3.0  # 180 answers of a second each
+    assert one.se == pytest.approx(((0.04 + 0.09) / 90) ** 0.5)
+    assert "mine: as runs show, paired differences of clusters have a standard deviation of 10 points" in found.notes
+    assert not any("assumed" in note for note in found.notes)
+
+
+def test_epochs_steady_what_repeated_answers_vary_by():
+    told = Seen(within=0.09, spread=0.3, epochs=1, size=3.0)
+    # 0.09 of which 2 * 0.09 / 3 is of repeated answers: with three epochs 0.03 + 0.02.
+    assert told.spread_at(3) == pytest.approx(0.05**0.5)
+    assert told.spread_at(1) == pytest.approx(0.3)
+    assert replace(told, within=None).spread_at(3) == 0.3
+
+
+def test_candidates_that_seldom_disagree_are_planned_by_how_often_they_do():
+    found = plan([suite(100)], models=2, seen={"0": Seen(discordance=0.1, spread=0.3)})
+    assert found.suites[0].gap == 0.089
+    assert "mine: as runs show, two candidates disagree on 10 of 100 questions" in found.notes
+    few = plan([suite(30)], models=2, seen={"0": Seen(discordance=0.1, spread=0.3)})
+    assert few.suites[0].sentence == "finds no gap below 10 points reliably"
+
+
+def test_greedy_epochs_are_said_to_repeat_each_other():
+    assert any("at temperature 0" in note for note in plan([suite(10)], models=2, epochs=3, temperature=0.0).notes)
+    assert not any("at temperature 0" in note for note in plan([suite(10)], models=2, temperature=0.0).notes)

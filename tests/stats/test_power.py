@@ -62,11 +62,10 @@ def test_a_gap_that_only_one_model_ever_wins_needs_six_wins():
     assert mcnemar_power(24, 0.3) == pytest.approx(0.7712, abs=1e-4)
 
 
-def test_power_summed_over_some_of_very_many_tables_is_that_of_all():
-    """240 000 questions: 2700 numbers of disagreements are within reach, of which every seventh is summed."""
-    z = (0.003 * np.sqrt(240_000) - 1.959964 * np.sqrt(0.3)) / np.sqrt(0.3 - 0.003**2)
-    assert z == pytest.approx(0.7233, abs=1e-3)  # normal approximation: power 0.765
-    assert mcnemar_power(240_000, 0.003) == pytest.approx(0.765, abs=0.002)
+def test_above_ten_thousand_questions_connors_formula_is_near_enough():
+    assert connor(0.0155) < 10_000 < connor(0.015)
+    assert questions_needed(0.0155) == pytest.approx(connor(0.0155), rel=0.015)
+    assert questions_needed(0.015) == connor(0.015)
 
 
 @pytest.mark.parametrize(("models", "n"), [(2, 61), (2, 249), (6, 437)])
@@ -90,6 +89,13 @@ def test_power_of_graded_scores_is_that_of_statsmodels(n, gap, sd, alpha):
     two = TTestPower().power(effect_size=gap / sd, nobs=n, alpha=alpha / 2, alternative="larger")
     assert t_power(n, gap, sd, alpha=alpha) == pytest.approx(two, abs=1e-6)
     assert two < theirs
+
+
+def test_a_gap_of_many_deviations_is_found_by_any_number_of_questions_that_can():
+    assert t_power(131, 0.5, 0.15) == pytest.approx(1.0)
+    # Three questions, gap of 40 deviations, 0.05 / 15: t is 17.28, missed where the deviation looks 4 times as great.
+    assert t_power(3, 40.0, 1.0, alpha=0.05 / 15) == pytest.approx(1 - np.exp(-((40 * 3**0.5 / 17.28) ** 2)), abs=1e-3)
+    assert all(graded_gap(n, 0.15, models=2) <= graded_gap(n - 1, 0.15, models=2) for n in range(5, 200))
 
 
 def test_graded_scores_need_as_many_questions_as_statsmodels_says():

@@ -18,19 +18,19 @@ from evener.codec import from_data, to_data
 from evener.edges import chat, run_folder, sandbox
 from evener.edges.run_folder import RunData, RunFolder
 from evener.errors import CannotRun, ConfigurationError, HostError
-from evener.evals import arms, asking, canary, planning, suites, tally
+from evener.evals import arms, asking, canary, suites, tally
 from evener.evals.scoring import any as scoring
 from evener.evals.scoring import checks, patterns
 from evener.ports import Chat, Report, Sandbox
 from evener.records.answers import NO_REPLY, Answer, Arm, Asked, Score
 from evener.records.conditions import Conditions
-from evener.records.evaluation import EvalAsked, EvalPlan, EvalResult, SuiteResult
+from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.events import Progress
 from evener.records.questions import Question, Suite
 from evener.records.run import Stage, Summary
 from evener.report.evals_rows import named
 
-__all__ = ["EvalAsked", "EvalPlan", "Evaluated", "evaluate", "plan", "resume"]
+__all__ = ["EvalAsked", "Evaluated", "evaluate", "resume"]
 
 ASKED = "eval asked"  # the fact that holds what was asked
 MOST_CONTAMINATED = 0.5  # of the answers; with more, figures of a model that does not think do not exist
@@ -62,13 +62,6 @@ class _Work:
     def keep(self, answer: Answer) -> None:
         self.folder.answer(answer)
         self.answers.append(answer)
-
-
-def plan(asked: EvalAsked, *, models: int, tokens_per_s: float | None = None) -> EvalPlan:
-    """What these suites can prove about so many candidates, and what asking costs. Asks nobody."""
-    return planning.plan(
-        chosen(asked), models=models, epochs=asked.epochs, arms=asked.arms, k=asked.k, tokens_per_s=tokens_per_s
-    )
 
 
 async def evaluate(

@@ -62,7 +62,7 @@ def check(name: str, *, models: Sequence[int] = MODELS) -> CheckedSuite:
         quick=sum(q.quick for q in suite.questions),
         unreviewed=sum(not q.reviewed for q in suite.questions),
         proposals=own.proposals(suite),
-        reach=tuple((n, planning.plan([suite], models=n).suites[0]) for n in models),
+        reach=tuple((n, planning.plan([suite], planning.Wanted(models=n)).suites[0]) for n in models),
     )
 
 

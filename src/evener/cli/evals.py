@@ -87,6 +87,21 @@ def evaluate(
     rate: Annotated[
         float | None, typer.Option(min=0.01, rich_help_panel=PLANNED, help="Tokens per second of all slots together.")
     ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1, metavar="MINUTES", rich_help_panel=PLANNED, help="How to spend so many on all candidates."
+        ),
+    ] = None,
+    shown_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            rich_help_panel=PLANNED,
+            help="Plan with the lengths, the rate and the differences that finished runs have shown.",
+        ),
+    ] = None,
     api_key_env: ApiKeyEnv = None,
     api_key: ApiKey = None,
     extra_body: ExtraBody = None,
@@ -133,7 +148,12 @@ def evaluate(
         model=model,
     )
     if plan:
-        return view.show_plan(api.plan(asked, models=models, tokens_per_s=rate), as_json=as_json)
+        from evener.api import eval_plans
+
+        planned = eval_plans.plan(
+            asked, models=models, tokens_per_s=rate, within_minutes=within, runs=tuple(shown_by or ())
+        )
+        return view.show_plan(planned, as_json=as_json)
     extra = options.json_object(extra_body, option="--extra-body")
     with progress_bar(quiet=as_json) as report:
         found = run_async(api.evaluate(url, asked, api_key_env=api_key_env, extra=extra, report=report))

@@ -12,6 +12,7 @@ from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
 from evener.records.evaluation import EvalPlan, EvalResult
 from evener.report import evals_rows, evals_view
+from evener.report.words import count
 
 if TYPE_CHECKING:
     from evener.api.evals import Evaluated
@@ -53,14 +54,15 @@ def show_plan(plan: EvalPlan, *, as_json: bool) -> None:
         return
     shown = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     shown.add_column("suite")
-    for name in ("questions", "clusters", "answers", "minutes"):
+    for name in ("questions", "clusters", "answers", "minutes", "best split"):
         shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column(f"with {plan.models} candidates", overflow="fold")
+    shown.add_column(f"with {count(plan.models, 'candidate')}", overflow="fold")
     for row in plan.suites:
         minutes = UNKNOWN if row.minutes is None else f"{row.minutes:.0f}"
-        shown.add_row(
-            escape(row.suite), str(row.questions), str(row.clusters), str(row.answers), minutes, escape(row.sentence)
-        )
+        split = UNKNOWN if row.split is None else f"{row.split.questions} x {row.split.epochs}"
+        never = f"; never {' or '.join(row.never)}" if row.never and row.sweep is not None else ""
+        figures = (str(row.questions), str(row.clusters), str(row.answers), minutes, split)
+        shown.add_row(escape(row.suite), *figures, escape(row.sentence + never))
     out.print(shown)
     for note in plan.notes:
         out.print(escape(note), soft_wrap=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from evener.records.answers import Arm
-from evener.records.verdicts import Standing
+from evener.records.verdicts import Standing, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ Unit = Literal["share", "index", "points", "edits per 100 words", "variance"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A further figure of a suite. `value` is None where it is not defined, `interval` where nothing tells how it varies.
+    """A further figure of a suite. `value` is None where it is undefined, `interval` where nothing tells how it varies.
 
     A share is 0 to 1, an index at most 1, points are 0 to 100.
     """
@@ -112,8 +112,11 @@ class Split:
 class SuitePlan:
     """What one suite can prove. Gaps are shares: the least that is found 4 times in 5, None where none is.
 
-    `gap` takes all questions for independent, `gap_by_clusters` only clusters; the truth lies between. `sweep` is the
-    least number of disagreements, all won by one candidate, that counts; None when no answers could.
+    `gap` takes all questions for independent, `gap_by_clusters` only clusters; the truth lies between, and where runs
+    have shown it, both are the truth. `sweep` is the least number of disagreements, all won by one candidate, that
+    counts; None when no answers could. `never` are verdicts that no answers could bring. `split` is how as many answers
+    of one candidate, or as many as the minutes allow, tell most. `se` and `split_se` are the standard error of a
+    candidate's mean, as asked and so split; None where no run has shown how much answers vary.
     """
 
     suite: str
@@ -125,6 +128,10 @@ class SuitePlan:
     gap_by_clusters: float | None
     sweep: int | None
     sentence: str
+    never: tuple[Word, ...] = ()
+    split: Split | None = None  # None without a score
+    se: float | None = None
+    split_se: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
