@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from evener.errors import ConfigurationError
-from evener.evals.arms import change, require_votes, said, voted
+from evener.evals.arms import change, require_votes, used, voted
 from evener.records.answers import Asked
 from tests.evals.answered import answer, question
 
@@ -19,32 +19,61 @@ def test_the_answer_of_most_wins_and_carries_the_price_of_all():
     assert (found.asked.arm, found.asked.sample, found.tokens, found.seconds) == ("vote", 0, 9, 3)
 
 
+def test_those_agree_who_say_the_same_in_other_words():
+    one = question(prompt="What is the capital of Norway?")
+    said = said_by("Bergen.", "Bergen", "Oslo.", "The capital of Norway is Oslo.", "It is Oslo, on a fjord.")
+    assert voted(one, said).text == "Oslo."
+
+
+def test_who_names_two_votes_for_both():
+    one = question(prompt="What is the capital of Norway?")
+    assert voted(one, said_by("Oslo", "Bergen", "Oslo or Bergen")) is None
+
+
+def test_one_voice_alone_is_no_majority():
+    only, *cut = said_by("Oslo", "x", "y")
+    assert voted(question(), [only, *(replace(one, outcome="truncated") for one in cut)]) is None
+    assert voted(question("translation"), [only, *(replace(one, outcome="truncated") for one in cut)]) is None
+
+
+def test_the_key_is_not_looked_at():
+    """Replies that hold the reference are not taken for one when they do not agree in what they say."""
+    one = question(references=("Oslo",), prompt="?")
+    said = said_by("Oslo is warm", "cold Oslo", "Bergen", "Bergen")
+    assert voted(one, said).text == "Bergen"
+
+
+def test_a_vote_is_held_when_all_have_been_asked():
+    single, *others = said_by("Oslo", "Oslo", "Bergen")
+    one = {"q": question()}
+    assert used("vote", one, [single, others[0]], k=3) == ([], [])
+    found, ties = used("vote", one, [single, *others], k=3)
+    assert ([answer.text for answer in found], ties) == (["Oslo"], [])
+    _, ties = used("vote", one, [single, replace(others[0], text="Rome"), others[1]], k=3)
+    assert ties == [Asked(question="q", candidate="c", arm="vote")]
+
+
 def test_a_tie_is_no_answer():
     assert voted(question(), said_by("Oslo", "Bergen")) is None
     assert voted(question(), said_by("Oslo", "Oslo", "Bergen", "Bergen", "Rome")) is None
 
 
 def test_only_evidence_votes():
-    cut, right, other = said_by("Bergen", "Oslo", "Bergen")
-    found = voted(question(), [replace(cut, outcome="truncated"), right, replace(other, outcome="timeout")])
+    cut, right, other, same = said_by("Bergen", "Oslo", "Bergen", "Oslo")
+    found = voted(question(), [replace(cut, outcome="truncated"), right, replace(other, outcome="prompt_cut"), same])
     assert found.text == "Oslo"
     assert voted(question(), [replace(cut, outcome="truncated")]) is None
 
 
 def test_an_answer_that_thought_although_it_was_not_to_does_not_vote():
     thought = [replace(one, thinking_asked=False, thinking_observed=True) for one in said_by("Bergen", "Bergen")]
-    plain = replace(said_by("Oslo")[0], thinking_asked=False, thinking_observed=False)
-    assert voted(question(), [*thought, plain]).text == "Oslo"
+    plain = [replace(one, thinking_asked=False, thinking_observed=False) for one in said_by("Oslo", "Oslo")]
+    assert voted(question(), [*thought, *plain]).text == "Oslo"
 
 
 def test_the_translation_nearest_to_the_others_wins():
     texts = ("the cat sat on the mat", "the cat sat on a mat", "a dog ran far away")
     assert voted(question("translation"), said_by(*texts)).text in texts[:2]
-
-
-def test_declining_in_other_words_is_one_vote():
-    one, other = said_by("The text does not say.", "I cannot determine that.")
-    assert said(question(), one) == said(question(), other) == "(declined)"
 
 
 def test_price_of_unknown_tokens_is_unknown():

@@ -26,7 +26,7 @@ from evener.records.answers import NO_REPLY, Answer, Arm, Asked, Score
 from evener.records.conditions import Conditions
 from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.events import Progress
-from evener.records.questions import Question, Suite
+from evener.records.questions import Suite
 from evener.records.run import Stage, Summary
 from evener.report.evals_rows import named
 
@@ -342,9 +342,9 @@ async def _suite_result(
     work: _Work, one: Suite, arm: Arm, box: Sandbox | None, single: SuiteResult | None
 ) -> SuiteResult:
     questions = {q.id: q for q in one.questions}
-    used = _answers_of(arm, questions, work.answers, epochs=work.asked.epochs)
+    used, ties = arms.used(arm, questions, work.answers, k=work.asked.k)
     what = f"scoring {one.name}" + ("" if arm == "single" else f" ({arm})")
-    scores = [Score(asked=tied, scorer=one.name, value=None, why="no majority") for tied in _ties(arm, used, work, one)]
+    scores = [Score(asked=tied, scorer=one.name, value=None, why="no majority") for tied in ties]
     for done, answer in enumerate(used, start=1):
         scores.append(await scoring.score(questions[answer.asked.question], answer, sandbox=box))
         work.report(Progress(what=what, done=done, of=len(used)))
@@ -370,40 +370,6 @@ def _with_ties(found: SuiteResult, answers: Sequence[Answer]) -> SuiteResult:
     known = [answer.tokens for answer in spent if answer.tokens is not None]
     tokens = sum(known) if len(known) == len(spent) else None
     return replace(found, tokens=tokens, seconds=sum(answer.seconds for answer in spent))
-
-
-def _answers_of(arm: Arm, questions: dict[str, Question], answers: Sequence[Answer], *, epochs: int) -> list[Answer]:
-    """The answers that an arm is scored by: one per question and epoch."""
-    have = {answer.asked: answer for answer in answers if answer.asked.question in questions}
-    singles = [answer for answer in have.values() if answer.asked.arm == "single"]
-    if arm == "single":
-        return singles
-    found: list[Answer | None] = []
-    for single in singles:
-        mine = [a for a in have.values() if a.asked.arm == arm and _is_pair(a.asked, single.asked)]
-        if arm == "reflection":
-            found += [replace(a, tokens=_both(a, single), seconds=a.seconds + single.seconds) for a in mine]
-        elif mine:
-            found.append(arms.voted(questions[single.asked.question], [single, *mine]))
-    return [answer for answer in found if answer is not None]
-
-
-def _ties(arm: Arm, used: Sequence[Answer], work: _Work, one: Suite) -> list[Asked]:
-    """Votes that nobody won. An arm that never asked has none."""
-    if arm != "vote":
-        return []
-    won = {(answer.asked.question, answer.asked.epoch) for answer in used}
-    names = {q.id for q in one.questions}
-    held = {replace(a.asked, sample=0) for a in work.answers if a.asked.arm == arm and a.asked.question in names}
-    return sorted((a for a in held if (a.question, a.epoch) not in won), key=lambda a: (a.question, a.epoch))
-
-
-def _is_pair(a: Asked, b: Asked) -> bool:
-    return (a.question, a.epoch, a.candidate) == (b.question, b.epoch, b.candidate)
-
-
-def _both(a: Answer, b: Answer) -> int | None:
-    return None if a.tokens is None or b.tokens is None else a.tokens + b.tokens
 
 
 def _validity(results: Sequence[SuiteResult], asked: EvalAsked) -> str:

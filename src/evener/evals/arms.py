@@ -5,16 +5,14 @@ A vote takes the single answer and k - 1 more; a reflection shows the single ans
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evener.errors import ConfigurationError
-from evener.evals.scoring import edits, match, tools
-from evener.evals.scoring.declining import declines
-from evener.records.answers import EVIDENCE, Answer
+from evener.evals.scoring.extracting import agree, extracted
+from evener.records.answers import EVIDENCE, Answer, Arm, Asked
 from evener.records.questions import Question
 
 VOTES = ("match", "recall", "tool-call", "edit", "translation")
@@ -43,13 +41,14 @@ def reflection_turns(draft: Answer) -> list[dict[str, Any]]:
 
 
 def voted(question: Question, answers: Sequence[Answer]) -> Answer | None:
-    """The answer that most of them gave, or the one that is nearest to all others for translations; None for a tie.
+    """The answer that most of them gave, or the one that is nearest to all others for translations; None for a tie, and
+    where no two of them say anything.
 
     Only answers that are evidence vote, and none that thought although it was not to. The winner
     carries the tokens and seconds of all: that is its price.
     """
     valid = [answer for answer in answers if answer.outcome in EVIDENCE and not answer.is_contaminated]
-    if not valid:
+    if len(valid) < 2:
         return None
     winner = _nearest(valid) if question.scoring == "translation" else _most_frequent(question, valid)
     if winner is None:
@@ -63,24 +62,12 @@ def voted(question: Question, answers: Sequence[Answer]) -> Answer | None:
 
 
 def _most_frequent(question: Question, answers: Sequence[Answer]) -> Answer | None:
-    keys = [said(question, answer) for answer in answers]
-    ranked = Counter(key for key in keys if key is not None).most_common(2)
-    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
-        return None
-    return answers[keys.index(ranked[0][0])]
-
-
-def said(question: Question, answer: Answer) -> str | None:
-    """What an answer comes down to, so that two can be equal; None for one without form."""
-    if question.scoring == "tool-call":
-        try:
-            return json.dumps(tools.made(answer), sort_keys=True)
-        except (ValueError, RecursionError):
-            return None
-    if question.scoring == "edit":
-        after = edits.apply(question.category, question.context or "", answer.text, language=question.language)
-        return after if isinstance(after, str) else None
-    return "(declined)" if declines(answer.text) else match.plain(answer.text)
+    """The first of those who say what most say. One voice alone is no majority."""
+    said = [extracted(question, answer) for answer in answers]
+    votes = {one: sum(agree(other, one) for other in said if other is not None) for one in said if one is not None}
+    most = max(votes.values(), default=0)
+    winners = [one for one, n in votes.items() if n == most]
+    return answers[said.index(winners[0])] if most > 1 and len(winners) == 1 else None
 
 
 def _nearest(answers: Sequence[Answer]) -> Answer:
@@ -97,6 +84,36 @@ def _nearest(answers: Sequence[Answer]) -> Answer:
 
 def _sum(values: Sequence[int | None]) -> int | None:
     return None if None in values else sum(value for value in values if value is not None)
+
+
+def used(
+    arm: Arm, questions: Mapping[str, Question], answers: Iterable[Answer], *, k: int
+) -> tuple[list[Answer], list[Asked]]:
+    """(the answers that an arm is scored by, one per question and epoch; what ended in a tie).
+
+    A vote counts when all k have been asked; before, it has not been held.
+    """
+    have = {answer.asked: answer for answer in answers if answer.asked.question in questions}
+    singles = [answer for answer in have.values() if answer.asked.arm == "single"]
+    if arm == "single":
+        return singles, []
+    others: dict[Asked, list[Answer]] = defaultdict(list)
+    for answer in have.values():
+        if answer.asked.arm == arm:
+            others[replace(answer.asked, arm="single", sample=0)].append(answer)
+    found: list[Answer] = []
+    ties: list[Asked] = []
+    for single in singles:
+        mine = others[single.asked]
+        if arm == "reflection":
+            found += [
+                replace(a, tokens=_sum((a.tokens, single.tokens)), seconds=a.seconds + single.seconds) for a in mine
+            ]
+        elif len(mine) >= k - 1:
+            winner = voted(questions[single.asked.question], [single, *mine])
+            found += [winner] if winner is not None else []
+            ties += [replace(single.asked, arm="vote")] if winner is None else []
+    return found, ties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

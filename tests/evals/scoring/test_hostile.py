@@ -6,12 +6,30 @@ import pytest
 
 from evener.evals.scoring import checks, edits, fences, match
 from evener.evals.scoring.declining import declines, rejects
+from evener.evals.scoring.extracting import phrase
 from evener.evals.scoring.match import holds
 from evener.records.questions import Check
 from tests.evals.answered import answer, question
 
 LONG = 100_000
-PIECES = ["!", "[", "```", "```py\n", "\n", "text not ", "<<<<<<< SEARCH\n", "a-", "|", "1. ", "{", "没有", "` "]
+PIECES = [
+    "!",
+    "[",
+    "```",
+    "```py\n",
+    "\n",
+    "text not ",
+    "<<<<<<< SEARCH\n",
+    "a-",
+    "|",
+    "1. ",
+    "{",
+    "没有",
+    "` ",
+    ": ",
+    "answer",
+    "answer\n",
+]
 READERS = {
     **{kind: (lambda text, kind=kind: checks.holds(Check(kind=kind, value=2), text)) for kind in ("sentences", "csv")},
     "no-markdown": lambda text: checks.holds(Check(kind="no-markdown"), text),
@@ -24,6 +42,8 @@ READERS = {
     "declines": declines,
     "rejects": rejects,
     "holds": lambda text: holds(text, "forty minutes"),
+    "phrase": lambda text: phrase("How long?", text),
+    "phrase, called an answer": lambda text: phrase("How long?", "answer " + text),
     "match": lambda text: match.score(question(references=("x",), wrong=("[!", "a")), answer(text)),
 }
 

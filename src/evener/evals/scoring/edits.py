@@ -31,7 +31,7 @@ def score(question: Question, answer: Answer) -> Score:
     after = apply(question.category, question.context or "", answer.text, language=question.language)
     if isinstance(after, Unreadable):
         return Score(asked=answer.asked, scorer="edit", value=0.0, outcome="format_invalid", why=after.why)
-    right = any(_plain(after) == _plain(reference) for reference in question.references)
+    right = any(plain(after) == plain(reference) for reference in question.references)
     return Score(asked=answer.asked, scorer="edit", value=float(right))
 
 
@@ -105,5 +105,6 @@ def _hunks(text: str) -> list[tuple[list[str], list[str]]]:
     return hunks
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Without blanks that nobody sees."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

@@ -47,6 +47,11 @@ def made(answer: Answer) -> list[dict[str, Any]]:
     return [_call(item) for item in listed if isinstance(item, dict) and "name" in item]
 
 
+def plain_calls(answer: Answer) -> list[Any]:
+    """Calls in a form in which two that are the same are equal. Raises what `made` raises."""
+    return [[call["name"], _plain(call["arguments"])] for call in made(answer)]
+
+
 def _call(function: object) -> dict[str, Any]:
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise ValueError("a call without a name")
