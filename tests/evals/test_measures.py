@@ -61,6 +61,12 @@ def test_where_all_is_right_nothing_tells_how_f_varies_and_a_share_is_no_proof()
     assert found["abstain_recall"].value is None
 
 
+def test_net_lies_between_minus_one_and_one():
+    questions = of("ab", references=("x",))
+    found = measures(questions, [score("a", 1.0, kind="C"), score("b", 0.0, kind="I")])["net"]
+    assert (found.value, found.interval) == (0.0, (-1.0, 1.0))
+
+
 def test_epochs_of_a_question_are_one_question():
     questions = of("ab", references=("x",))
     scores = [score("a", 1.0, kind="C"), score("a", 0.0, epoch=1, kind="I"), score("b", 1.0, kind="C")]

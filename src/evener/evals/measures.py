@@ -15,7 +15,7 @@ from evener.records.answers import Answer, Score
 from evener.records.evaluation import Measure, Unit
 from evener.records.questions import Question
 from evener.stats import repeats
-from evener.stats.clusters import estimate, of_scores
+from evener.stats.clusters import estimate
 from evener.stats.comparisons import is_binary
 from evener.stats.jackknife import jackknife, of_sums
 
@@ -53,7 +53,7 @@ def declining(questions: Mapping[str, Question], scores: Sequence[Score]) -> dic
     can = [name for name in seen if _is_answerable(questions[name])]
     return {
         "F": Measure(value=balanced, interval=ends, n=len(seen)),
-        "net": _mean(net, questions, unit="index"),
+        "net": _mean(net, questions, unit="index", least=-WRONG_COSTS),
         "abstain_recall": _mean({name: declined[name] for name in cannot}, questions),
         "over_refusal": _mean({name: declined[name] for name in can}, questions),
     }
@@ -122,14 +122,18 @@ def _variances(values: Mapping[str, Sequence[float]], questions: Mapping[str, Qu
     }
 
 
-def _mean(values: Mapping[str, float], questions: Mapping[str, Question], *, unit: Unit = "share") -> Measure:
-    """Over questions. What is right in each of them is no proof of perfection: a share's interval shows it."""
+def _mean(
+    values: Mapping[str, float], questions: Mapping[str, Question], *, unit: Unit = "share", least: float = 0.0
+) -> Measure:
+    """Over questions; at most 1. Where all are alike nothing tells how an index varies, while all of few is no proof of
+    perfection: the interval of a share shows it."""
     is_share = unit == "share" and is_binary(list(values.values()))
     found = estimate(list(values.values()), [questions[name].cluster for name in values], share=is_share)
     if found is None:
         return Measure(value=None, n=0, unit=unit)
-    interval = of_scores(found) if unit == "share" else found.interval
-    return Measure(value=found.mean, interval=interval if is_share or found.se else None, n=found.n, unit=unit)
+    ends = found.interval if is_share or found.se else None
+    interval = None if ends is None else (max(least, ends[0]), min(1.0, ends[1]))
+    return Measure(value=found.mean, interval=interval, n=found.n, unit=unit)
 
 
 def _by_question(scores: Sequence[Score]) -> dict[str, list[Score]]:
