@@ -48,6 +48,7 @@ from evener.records.load import Request, UsersResult
 from evener.records.pair import PairResult
 from evener.records.questions import Question
 from evener.records.run import Run, Summary
+from evener.records.serving import DoorStatus, Person, ReadyToUse, RunningNow, Used
 from evener.records.speed_rows import SpeedResult
 from evener.records.telemetry import Sample
 from evener.records.verdicts import Verdicts
@@ -233,7 +234,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener plan MODEL --json": ("candidates and verdict, and what was asked around them", PlanAnswer),
     "evener plan --json": ("without a model, with `--sweep`, `--grid` or `--quant any`: a row per question", WhatIf),
     "evener plan --check COMMAND --json": ("where each value of a command's -ts lands", Checked),
-    "evener status --json": ("every deployment on record", list[Deployment]),
+    "evener status --json": ("the door, and every deployment on record", RunningNow),
     "evener bench users --json": (
         "the result, and beside its keys `conditions` ([Conditions](#conditions)), `telemetry` "
         "([Telemetry](#telemetry)), `drift` ([Drift](#drift), with --duration) and `run` (the run folder, or null)",
@@ -274,6 +275,9 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener report RUN OTHER --json": ("two runs side by side", Against),
     "evener report RUN OTHER THIRD --json": ("any number of runs, and foreign figures, side by side", Beside),
     "evener runs --json": ("every run folder, newest first", list[RunRow]),
+    "evener people list --json": ('`{"people": [...]}`: [Person](#person) without `key_sha256`', None),
+    "evener people usage --json": ('`{"usage": [...]}`: [Used](#used), of each person all days together', None),
+    "evener pause / continue / switch --json": ("the door, when it is done", DoorStatus),
     "evener up --json": (MESSAGES_EACH, None),
     "evener down --json": (MESSAGES_EACH, None),
     "evener demo --json": (MESSAGES_EACH, None),
@@ -286,9 +290,11 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "telemetry.jsonl": ("in a run folder: what one host said at one moment, a line", Sample),
     "summary.json": ("in a run folder: written last", Summary),
     "deployment.json": ("in the state folder, per deployment", Deployment),
+    "people.json": ("in the state folder: who was ever given a key", list[Person]),
+    "usage/DAY.json": ("in the state folder: what each person used that day", list[Used]),
     "engine.json": ("in the cache, per engine", Built),
 }
-MESSAGES = (Progress,)  # only ever sent, see control-socket.md
+MESSAGES = (Progress, ReadyToUse)  # only ever sent, see control-socket.md
 RIG_TABLES = {"Host": "SshTable", "Resident": "ResidentTable", "CardRules": "CardsTable"}
 JSON_WORDS = {"None": "null", "True": "true", "False": "false"}
 used_words: set[str] = set()  # of json_words.toml

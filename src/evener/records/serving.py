@@ -16,7 +16,7 @@ class PersonLimits:
     """What one person may use; None is no limit. `tokens_per_day` counts prompts and answers, by UTC days."""
 
     parallel: int | None = None  # requests at once, waiting ones not counted
-    requests_per_minute: int | None = None
+    requests_per_minute: int | None = None  # more are refused
     tokens_per_day: int | None = None
 
 
@@ -27,12 +27,12 @@ class Person:
     `key_hint` is the key's first characters, which tell two keys apart in a list and open nothing.
     """
 
-    name: str
-    key_sha256: str
+    name: str  # as usage tells it
+    key_sha256: str  # the hash, in hexadecimal
     key_hint: str
-    added_at: datetime
-    revoked_at: datetime | None = None
-    limits: PersonLimits = field(default_factory=PersonLimits)
+    added_at: datetime  # the key was given
+    revoked_at: datetime | None = None  # it opens nothing since; null while it does
+    limits: PersonLimits = field(default_factory=PersonLimits)  # what this person may use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,13 @@ class Used:
     Tokens are those that the engine counted; `uncounted` answers came without a count.
     """
 
-    person: str
+    person: str  # the name
     day: str  # YYYY-MM-DD
-    requests: int = 0
+    requests: int = 0  # that came, whatever became of them
     failures: int = 0  # answers with a status of 500 and more, and streams that broke off
     refused: int = 0  # turned away: a limit, or no room in the queue
-    prompt_tokens: int = 0
-    output_tokens: int = 0
+    prompt_tokens: int = 0  # of answered requests, cached ones included
+    output_tokens: int = 0  # of the answers
     uncounted: int = 0
     seconds: float = 0.0  # from the request's arrival to the last byte of its answer, waiting included
     waited_s: float = 0.0  # of these, in the queue
@@ -60,14 +60,14 @@ class Behind:
 
     name: str
     model: str  # as requests name it
-    layout: str
-    hosts: tuple[str, ...]
-    state: BehindState
+    layout: str  # the candidate's name
+    hosts: tuple[str, ...]  # that it uses
+    state: BehindState  # as it is now
     url: str | None  # of its own server; None while it has none
     slots: int  # requests that it answers at once
     context: int  # tokens that each of them has
     busy: int = 0  # requests in flight there
-    restarts: int = 0
+    restarts: int = 0  # deaths since the door opened
     since: datetime | None = None  # in this state
     why: str | None = None  # the last death, or why it is not ready
 
@@ -76,18 +76,18 @@ class Behind:
 class DoorStatus:
     """The whole, as `evener status` and the metrics tell it."""
 
-    url: str
-    since: datetime
-    behind: tuple[Behind, ...]
+    url: str  # without /v1
+    since: datetime  # it is open
+    behind: tuple[Behind, ...]  # the deployments
     waiting: int  # requests in the queue
-    waiting_by_person: dict[str, int]
-    in_flight_by_person: dict[str, int]
-    answered: int  # since the start
-    failed: int
-    refused: int
+    waiting_by_person: dict[str, int]  # of these, each person's
+    in_flight_by_person: dict[str, int]  # requests that are being answered
+    answered: int  # requests since it opened
+    failed: int  # of these, with a status of 500 and more, or a stream that broke
+    refused: int  # turned away: no key, a limit, or no room
     people: int  # who may enter; 0: no key is asked for, and only this machine is heard
-    restarts: int
-    tokens_per_s: float | None = None  # of all answers, over the last minute; None while nobody counted any
+    restarts: int  # deaths of all deployments
+    tokens_per_s: float | None = None  # made in the last second by all; None while nobody counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
