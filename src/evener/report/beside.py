@@ -33,6 +33,10 @@ from evener.report.parts import Caution, Story
 from evener.report.words import count, kilo, listed
 
 _RARE = 0.05
+_ONE_AFTER_THE_OTHER = (
+    "The runs were measured one after the other: heat, other load and whatever else changed in between is in a "
+    "difference too. evener bench pair measures in turns"
+)
 # (place, question, answer) -> whether it was found: the same questions in two runs are pairs
 Needles = Mapping[Hashable, bool]
 
@@ -350,7 +354,13 @@ def _sentence(tables: Sequence[BesideTable], evaluations: Verdicts | None) -> st
 
 
 def _cautions(entrants: Sequence[Entrant]) -> Iterator[Caution]:
-    """What each run says against itself, as far as it is grave."""
+    """What each run says against itself, as far as it is grave; then what is true of all."""
+    yield from _own_cautions(entrants)
+    if sum(bool(one.story.layouts) for one in entrants) > 1:  # answers do not hang on heat
+        yield Caution(grave=False, text=_ONE_AFTER_THE_OTHER)
+
+
+def _own_cautions(entrants: Sequence[Entrant]) -> Iterator[Caution]:
     for one in entrants:
         for caution in one.story.cautions:
             if caution.grave:

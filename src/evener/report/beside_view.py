@@ -77,10 +77,10 @@ def _table(table: BesideTable) -> Iterator[RenderableType]:
 
 
 def labelled(table: BesideTable) -> str:
-    """ "A1: alpha alone; A2: alpha + beta"; "" where all are called alike: their letters say whose they are."""
-    if len({column.label for column in table.columns}) == 1 < len(table.columns):
-        return ""
-    return "; ".join(f"{column.name}: {column.label}" for column in table.columns)
+    """ "A1: alpha alone; A2: alpha + beta". Where all of ours are called alike, their letters say whose they are."""
+    ours = [column for column in table.columns if not column.foreign]
+    alike = len({column.label for column in ours}) == 1 < len(ours)
+    return "; ".join(f"{column.name}: {column.label}" for column in table.columns if column.foreign or not alike)
 
 
 class _Blocks:

@@ -69,7 +69,7 @@ def several(found: Beside, told: Sequence[Told]) -> str:
     titles = listed(list(dict.fromkeys(escaped(one.run.title) for one in found.runs)))
     parts = [
         f"### {titles or escaped(found.foreign[0].bench.model)}\n",
-        f"**{escaped(found.sentence)}.**\n",
+        f"**{escaped(found.sentence)}.**\n" if len(found.tables) != 1 else "",
         _list([f"**{escaped(c.text)}**" if c.grave else escaped(c.text) for c in found.cautions]),
         _list([escaped(text.removesuffix(" (--anyway shows it, marked)")) for text in beside_view.refusals(found)]),
         *(part for table in found.tables for part in beside_view.markdown_of(table)),
@@ -154,25 +154,32 @@ def _conditions(told: Sequence[Told]) -> str:
     """Everything that is known of any run, a column per run; what is unknown of all stands below."""
     values = [dict(one.story.conditions) for one in told]
     known = [name for name in (values[0] if values else ()) if any(of[name] is not None for of in values)]
-    written = [[name, *(_short(of[name]) if of[name] is not None else UNKNOWN for of in values)] for name in known]
+    written = [[name, *(_short(of[name] or UNKNOWN) for of in values)] for name in known]
     heads = ("condition", *(one.name or "value" for one in told))
     return markdown_table(heads, [[escaped(cell) for cell in row] for row in written]) if written else ""
 
 
 def _unmeasured(told: Sequence[Told]) -> Iterator[str]:
-    """What the figures do not say, what nobody watched, and what nobody knows."""
+    """What the figures do not say, what nobody watched, and what nobody knows; once for all runs that share it."""
     stories = [one.story for one in told]
     if stories and not any(story.evaluation or _reads(story) for story in stories):
         yield _ANSWERS
     if stories and all(story.evaluation for story in stories):
         yield _SPEEDS
+    whose: dict[str, list[str]] = {}
     for one in told:
-        if one.story.layouts and not any(layout.telemetry for layout in one.story.layouts):
-            yield f"{_of(one)}Temperatures, power and clocks: nobody watched the hosts."
-        if unknown := [name for name, value in one.story.conditions if value is None]:
-            yield f"{_of(one)}Not known: {', '.join(unknown)}."
+        for text in _unwatched(one.story):
+            whose.setdefault(text, []).append(one.name)
+    yield from (f"{listed(names)}: {text}" if names[0] else text for text, names in whose.items())
     for story in stories:
         yield from story.limits
+
+
+def _unwatched(story: Story) -> Iterator[str]:
+    if story.layouts and not any(layout.telemetry for layout in story.layouts):
+        yield "Temperatures, power and clocks: nobody watched the hosts."
+    if unknown := [name for name, value in story.conditions if value is None]:
+        yield f"Not known: {', '.join(unknown)}."
 
 
 def _reads(story: Story) -> bool:
