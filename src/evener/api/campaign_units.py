@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evener.api import bench_context, bench_speed, bench_users, campaign_canary, evals, measure
+from evener.api.bench_eyes import Eyes
 from evener.api.campaign_folder import Journal
 from evener.bench.context import Asked as ContextAsked
 from evener.bench.load import Load
@@ -44,6 +45,7 @@ class Measuring:
     contestant: Contestant
     visit: Visit
     target: str
+    eyes: Eyes
     report: Report
 
 
@@ -121,6 +123,7 @@ async def _speed(unit: Unit, where: Measuring) -> _Found:
         where.target,
         sizes,
         api_key_env=where.contestant.api_key_env,
+        eyes=where.eyes,
         report=where.report,
         base=where.journal.runs,
     )
@@ -141,6 +144,7 @@ async def _context(unit: Unit, where: Measuring) -> _Found:
         where.target,
         ContextAsked(lengths=asked.lengths, seed=_seed(where), model=where.contestant.served_model),
         api_key_env=where.contestant.api_key_env,
+        eyes=where.eyes,
         report=where.report,
         base=where.journal.runs,
     )
@@ -232,7 +236,7 @@ def _seed(where: Measuring) -> int:
 
 
 def _options(where: Measuring) -> bench_users.Options:
-    return bench_users.Options(api_key_env=where.contestant.api_key_env, base=where.journal.runs)
+    return bench_users.Options(api_key_env=where.contestant.api_key_env, base=where.journal.runs, eyes=where.eyes)
 
 
 # ---- going on

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evener.api import campaign_cards, campaign_files, campaign_regime, campaign_units
+from evener.api.bench_eyes import EYES, Eyes
 from evener.api.campaign_cards import Cards
 from evener.api.campaign_folder import LOAD, Journal
 from evener.api.campaign_units import Measuring
@@ -63,6 +64,7 @@ class Sitting:
     rig: Rig
     say: OnMessage
     wait_for_cards: bool = False
+    eyes: Eyes = EYES
     require_time: Callable[[Unit | Visit], None] = lambda _next: None  # raises OverBudget
     over: dict[str, Rig] = field(default_factory=dict)  # cable -> the rig with that one alone
 
@@ -142,6 +144,7 @@ def _where(visit: Visit, sitting: Sitting, target: str) -> Measuring:
         contestant=sitting.contestant(visit.contestant),
         visit=visit,
         target=target,
+        eyes=sitting.eyes,
         report=lambda progress: sitting.report(progress),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evener import state
 from evener.api import campaign_dropping, campaign_folder, campaign_judging, campaign_visits
+from evener.api.bench_eyes import EYES, Eyes
 from evener.api.campaign_folder import Journal
 from evener.api.campaign_log import VisitLog
 from evener.api.campaign_units import WHATS
@@ -35,6 +36,7 @@ class Wishes:
 
     wait_for_cards: bool = False
     budget_s: float | None = None
+    eyes: Eyes = EYES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +141,7 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
         rig=Rig.open(campaign.rig),
         say=say,
         wait_for_cards=wishes.wait_for_cards,
+        eyes=wishes.eyes,
         require_time=_Budget(journal=journal, seconds=wishes.budget_s or campaign.budget_s).require,
     )
     if (end := campaign_visits.all_but_ended(journal)) is not None:
