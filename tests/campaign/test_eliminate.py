@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from evener.campaign.eliminate import beaten, fits_budget, hours, noise
-from evener.campaign.predict import Suites
+from evener.campaign.eliminate import beaten, fits_budget, noise
+from evener.campaign.predict import Suites, hours
 from evener.campaign.schedule import schedule
 from evener.records.campaign import (
     Campaign,

@@ -172,10 +172,18 @@ async def _copies(rig: Rig, scan: Scan, model: str) -> dict[str, str | None]:
 
 
 def planned_for(
-    world: World, weights: Weights, workload: Workload, tools: Tools, layout: str, *, advice: bool = True
+    world: World,
+    weights: Weights,
+    workload: Workload,
+    tools: Tools,
+    layout: str,
+    *,
+    advice: bool = True,
+    one_server: bool = False,
 ) -> Plan:
     """The plan without any dry run. Raises NameUnknown for a layout that is none, HostError for one out of reach."""
-    return _made(_question(world, weights, workload, tools), layout, advice=advice)
+    question = replace(_question(world, weights, workload, tools), one_server=one_server)
+    return _made(question, layout, advice=advice)
 
 
 def _question(world: World, weights: Weights, workload: Workload, tools: Tools) -> Question:

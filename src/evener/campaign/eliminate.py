@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evener.campaign import predict
+from evener.campaign.predict import hours
 from evener.campaign.schedule import ONCE
 from evener.records.campaign import CampaignState, Dropped, Schedule, UsersAsked, Visit
 from evener.records.load import Comfort, UsersResult
@@ -234,11 +235,3 @@ def fits_budget(schedule: Schedule, budget_s: float) -> Schedule:
             "comes last in it will be missing; fewer models, layouts or counts would help"
         )
     return replace(schedule, visits=fewer, minutes=whole.minutes if whole.is_known else None, notes=tuple(said))
-
-
-def hours(minutes: float) -> str:
-    """ "45 min", "8 h", "3 h 20 min" """
-    whole = round(minutes)
-    if whole < 60:
-        return f"{whole} min"
-    return f"{whole // 60} h" + (f" {whole % 60} min" if whole % 60 else "")

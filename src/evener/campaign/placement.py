@@ -21,12 +21,14 @@ class Wish:
 class Placement:
     """The plan's answer to a wish. A figure is None where nobody can predict it.
 
-    `baseline` is the layout of the one machine that it has to be held against, None for one machine. `copies` are the
-    layouts that the copies of a replica have, each on its own.
+    `devices` say what is where: two candidates that have the same are one load. `baseline` is the layout of the one
+    machine that it has to be held against, None for one machine. `copies` are the layouts that the copies of a replica
+    have, each on its own.
     """
 
     candidate: str | None  # the plan's name, None when it does not fit
     hosts: tuple[str, ...] = ()
+    devices: tuple[tuple[str, str, int], ...] = ()  # host, card, layers: of those that hold some, in the engine's order
     why_not: str | None = None
     baseline: str | None = None
     copies: tuple[str, ...] = ()

@@ -131,6 +131,14 @@ def total(visits: Iterable[Visit]) -> Total:
     return Total(minutes=minutes, unknown=tuple(unknown))
 
 
+def hours(minutes: float) -> str:
+    """ "45 min", "8 h", "3 h 20 min" """
+    whole = round(minutes)
+    if whole < 60:
+        return f"{whole} min"
+    return f"{whole // 60} h" + (f" {whole % 60} min" if whole % 60 else "")
+
+
 def disk_bytes(fetches: Sequence[Fetch]) -> int | None:
     """To fetch and to write; None where nobody knows of one of them."""
     sizes = [one.bytes for one in fetches if one.how != "here"]

@@ -41,7 +41,7 @@ class Load:
     def same(self) -> tuple[object, ...]:
         if self.wish is None:
             return self.contestant.name, None
-        what = self.placed.candidate or f"not {self.wish.layout}"
+        what = self.placed.devices or self.placed.candidate or f"not {self.wish.layout}"
         return self.contestant.name, what, self.cable, self.wish.context
 
 

@@ -10,6 +10,7 @@ import typer
 from evener.cli import (
     answers,
     bench,
+    compare,
     demo,
     deploy,
     doctor,
@@ -61,6 +62,7 @@ app.command(name="eval")(evals.evaluate)
 app.command()(judge.judge)
 app.command()(review.review)
 app.command()(verdict.verdict)
+app.command()(compare.compare)
 app.command()(report.report)
 app.command()(report.runs)
 

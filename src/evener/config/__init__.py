@@ -22,16 +22,16 @@ MIB, GIB = 1 << 20, 1 << 30
 def find_rig(path: str | None, *, state: Path) -> Path | None:
     """Which rig file to use: `path`, $EVENER_RIG, ./rig.toml, `state`/rig.toml; None when there is none."""
     if chosen := path or os.environ.get("EVENER_RIG"):
-        return _or_shipped(Path(chosen).expanduser())
+        return or_shipped(Path(chosen).expanduser())
     return next((p for p in (Path("rig.toml"), state / "rig.toml") if p.is_file()), None)
 
 
 def example(name: str) -> Path:
-    """A rig file that comes with evener."""
+    """A file that comes with evener."""
     return Path(__file__).parent.parent / "examples" / name
 
 
-def _or_shipped(path: Path) -> Path:
+def or_shipped(path: Path) -> Path:
     """`examples/NAME`, where no such file is here, is the one that comes with evener."""
     shipped = example(path.name)
     return shipped if path.parent == Path("examples") and not path.exists() and shipped.is_file() else path

@@ -1,0 +1,425 @@
+"""`evener compare --dry-run`: a campaign file read, and every step of it planned. Fetches, loads and writes nothing.
+
+Plans are made without the engine's own dry run, so that a laptop can make them; each load is confirmed by it before it
+begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evener import config, profiles
+from evener.api import eval_plans, evals, models, plans, quantising
+from evener.api.campaign_units import CANARY, CANARY_TOKENS
+from evener.api.deployments import checked
+from evener.api.models import Beside
+from evener.api.rig import Rig
+from evener.campaign.eliminate import fits_budget
+from evener.campaign.first_campaign import first_campaign
+from evener.campaign.placement import Placement, Wish
+from evener.campaign.predict import Suites
+from evener.campaign.schedule import schedule, wishes
+from evener.config.campaign import Known, campaign_schema, load_campaign, parse_campaign
+from evener.edges.writing import write_whole
+from evener.errors import (
+    BadHeader,
+    CampaignFileError,
+    ConfigurationError,
+    ModelError,
+    ModelMissing,
+)
+from evener.evals.suites import SHIPPED
+from evener.models import skeletons
+from evener.models.caches import ENCODERS
+from evener.models.shelf import DEMO_FILE, DEMO_NAME, Held
+from evener.plan.commands import Tools
+from evener.plan.verdict import best_alone
+from evener.plan.what_if import Asked, World
+from evener.ports import Report
+from evener.records.campaign import AnswersAsked, Campaign, Contestant, Fetch, Schedule
+from evener.records.card import Scan
+from evener.records.evaluation import EvalAsked
+from evener.records.events import Progress
+from evener.records.plan import Candidate, Plan, Predicted, Workload
+from evener.records.weights import Weights
+
+__all__ = ["Prepared", "prepare", "read", "schema", "write_first"]
+
+CLUSTER, REPLICAS = "cluster", "replicas"
+DEMO_STAND_IN = "smollm2-135m:Q5_K_M"  # the catalogue's next larger one to Q4_1
+NOT_FETCHED = "demo is not fetched yet: sizes are those of the catalogue's Q5_K_M"
+SERVERS_OF_SEVERAL = (CLUSTER, REPLICAS)  # layouts that a rig of one machine does not have
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A campaign that could begin: what its file says, word for word, and everything that will be done."""
+
+    campaign: Campaign
+    text: str
+    rig: Rig
+    scan: Scan
+    schedule: Schedule
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of campaign.toml."""
+    return campaign_schema()
+
+
+def read(file: Path, *, rig: str | None = None) -> Campaign:
+    """The campaign of a file; `rig` in place of the one that it names. Raises CampaignFileError with every fault."""
+    known = Known(suites=SHIPPED, profiles={name: _exchange(name) for name in profiles.PROFILES})
+    campaign = load_campaign(config.or_shipped(file.expanduser()), known)
+    return replace(campaign, rig=rig or campaign.rig)
+
+
+def _exchange(profile: str) -> int:
+    who = profiles.find(profile)
+    return who.prompt_tokens + who.output_tokens
+
+
+async def prepare(campaign: Campaign, *, report: Report) -> Prepared:
+    """Everything that will be done, in order. Raises CampaignFileError for names that nobody knows, all at once, and
+    whatever looking at the rig or at far models raises."""
+    assert campaign.path is not None
+    rig = Rig.open(campaign.rig)
+    report(Progress(what="looking at the rig"))
+    scan = await rig.scan()
+    work = _Planning(campaign=campaign, rig=rig, scan=scan, tools=await plans.tools_of(rig, scan), report=report)
+    await work.read()
+    answered = {wish: placed async for wish, placed in work.answers()}
+    work.require_sound()
+    made = schedule(
+        work.campaign,
+        answered,
+        suites=work.suites,
+        fetches=tuple(work.fetches()),
+        proves=work.proves,
+        notes=tuple(dict.fromkeys((*work.notes, *work.about_files()))),
+    )
+    if work.campaign.budget_s is not None:
+        made = fits_budget(made, work.campaign.budget_s)
+    text = await asyncio.to_thread(Path(campaign.path).read_text, encoding="utf-8")
+    found = rig.record.path and str(Path(rig.record.path).resolve())  # so that it is found again from elsewhere
+    return Prepared(campaign=replace(work.campaign, rig=found), text=text, rig=rig, scan=scan, schedule=made)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A contestant's model as it is known, and where it has to come from."""
+
+    weights: Weights
+    beside: Beside
+    how: str  # "here", "fetch", "quantise"
+    source: Weights | None = None  # what it is made of, where it is made here
+
+
+@dataclass(kw_only=True)
+class _Planning:
+    """One campaign being planned. `faults` gathers what the file says and nobody knows."""
+
+    campaign: Campaign
+    rig: Rig
+    scan: Scan
+    tools: Tools
+    report: Report
+    models: dict[str, _Read] = field(default_factory=dict)  # contestant -> its model
+    faults: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    suites: Suites = field(default_factory=Suites)
+    proves: tuple[str, ...] = ()
+    _plans: dict[tuple[str, int, str | None], Plan] = field(default_factory=dict)
+
+    # ---- what the file names
+
+    async def read(self) -> None:
+        """Every model's header, the questions, the flags."""
+        for one in self.campaign.contestants:
+            if one.is_ours:
+                await self._read(one)
+        try:
+            self._read_suites()
+        except ConfigurationError as error:
+            self.faults.append(("answers", error.message))
+        self._without_what_one_machine_has_not()
+
+    async def _read(self, one: Contestant) -> None:
+        self.report(Progress(what="reading models", detail=one.name))
+        try:
+            checked(one.flags)
+            self.models[one.name] = await _model(one)
+        except (ConfigurationError, ModelMissing, BadHeader) as error:
+            self.faults.append((one.name, error.message + (f" ({error.hint})" if error.hint else "")))
+
+    def _read_suites(self) -> None:
+        canary = evals.chosen(EvalAsked(candidate="", suites=(CANARY,), sha256=()))[0]
+        known = Suites(canary_tokens=float(len(canary.questions) * CANARY_TOKENS))
+        if self.campaign.answers is not None:
+            asked, count = _asked(self.campaign.answers), len(self.campaign.contestants)
+            one = eval_plans.plan(asked, models=1, tokens_per_s=1.0)  # at one a second its seconds are its tokens
+            known = replace(known, answers=one.answers, answer_tokens=60 * (one.minutes or 0.0))
+            proved = eval_plans.plan(asked, models=count).suites
+            self.proves = tuple(f"{row.suite}, {row.questions} questions: {row.sentence}" for row in proved)
+        self.suites = known
+
+    def _without_what_one_machine_has_not(self) -> None:
+        gone = [one for one in self.campaign.layouts if one in SERVERS_OF_SEVERAL]
+        left = tuple(one for one in self.campaign.layouts if one not in gone)
+        if gone and len(self.rig.record.hosts) == 1:
+            self.notes.append(f"the rig is one machine: no {' and no '.join(gone)}")
+            self.campaign = replace(self.campaign, layouts=left or ("auto",))
+
+    def require_sound(self) -> None:
+        if self.faults:
+            told = tuple(dict.fromkeys(self.faults))
+            raise CampaignFileError(str(self.campaign.path), told, hint="evener plan MODEL shows what a rig can hold")
+
+    # ---- what the plan answers
+
+    async def answers(self) -> AsyncIterator[tuple[Wish, Placement]]:
+        """Every wish and what it is held against, each with its placement."""
+        for wish in wishes(self.campaign):
+            if wish.contestant not in self.models:
+                continue
+            placed = await self._placed(wish)
+            if placed is None:
+                continue
+            yield wish, placed
+            for layout in (*placed.copies, *([placed.baseline] if placed.baseline else [])):
+                against = replace(wish, layout=layout, cable=None)
+                plan = await self._plan(wish.contestant, wish.context, None)
+                if plan is not None and (candidate := plan.candidate(layout)) is not None:
+                    yield against, placement(candidate, plan)
+
+    async def _placed(self, wish: Wish) -> Placement | None:
+        plan = await self._plan(wish.contestant, wish.context, wish.cable)
+        if plan is None:
+            return None
+        if wish.layout == "auto":
+            chosen = plan.candidate(plan.verdict.choice) if plan.verdict.choice else None
+            if chosen is None:
+                return Placement(candidate=None, why_not=plan.verdict.sentence)
+            return placement(chosen, plan)
+        candidate = plan.candidate(wish.layout)
+        if candidate is None:
+            known = ", ".join(["auto", *(one.name for one in plan.candidates)])
+            self.faults.append(("layouts", f'"{wish.layout}" is no layout of this rig: one of {known}'))
+            return None
+        return placement(candidate, plan)
+
+    async def _plan(self, contestant: str, context: int, cable: str | None) -> Plan | None:
+        key = (self._same(contestant), context, cable)
+        if key not in self._plans:
+            self.report(Progress(what="planning", detail=f"{contestant}, {context} tokens"))
+            try:
+                self._plans[key] = await self._planned(contestant, context, cable)
+            except ConfigurationError as error:  # no such cable
+                self.faults.append(("cables" if cable else contestant, error.message))
+                return None
+        return self._plans[key]
+
+    def _same(self, contestant: str) -> str:
+        """The first contestant that runs the same files: thinking changes no plan."""
+        mine = self._contestant(contestant)
+        return next(
+            one.name
+            for one in self.campaign.contestants
+            if (one.model, one.quantise, one.mmproj, one.draft) == (mine.model, mine.quantise, mine.mmproj, mine.draft)
+        )
+
+    def _contestant(self, name: str) -> Contestant:
+        return next(one for one in self.campaign.contestants if one.name == name)
+
+    async def _planned(self, contestant: str, context: int, cable: str | None) -> Plan:
+        one, known = self._contestant(contestant), self.models[contestant]
+        asked = Asked(users=self.campaign.parallel, context=context, kv=self.campaign.kv, draft=one.draft, link=cable)
+        workload, _ = asked.workload()
+        world = asked.changed(World(rig=self.rig.record, scan=self.scan))
+        try:
+            return await asyncio.to_thread(self._quickly, world, known.weights, workload)
+        except ModelError:  # a cache that only the engine can measure
+            if known.how == "quantise" or one.model is None:
+                raise
+            planned = await plans.plan(
+                self.rig, one.model, workload, change=asked.changed, one_server=True, beside=known.beside
+            )
+            return planned.plan
+
+    def _quickly(self, world: World, weights: Weights, workload: Workload) -> Plan:
+        return plans.planned_for(world, weights, workload, self.tools, "auto", advice=False, one_server=True)
+
+    # ---- what has to be here
+
+    def about_files(self) -> Iterator[str]:
+        """What is an estimate, and what evener cannot fetch by itself."""
+        yield from (known.weights.estimate for known in self.models.values() if known.weights.estimate)
+        alone = [(one.model, self.models.get(one.name)) for one in self.campaign.contestants]
+        names = [model for model, known in alone if model and known and _is_catalogue(model, known)]
+        if names:
+            yield (
+                f"known by their headers alone: {', '.join(dict.fromkeys(names))}: before it begins, "
+                "evener models fetch hf:ORG/REPO:QUANT brings them here"
+            )
+
+    def fetches(self) -> Iterator[Fetch]:
+        """Each file once, for the first contestant that needs it; what is made here after what it is made of."""
+        told: set[tuple[str, str | None]] = set()
+        for one in self.campaign.contestants:
+            known = self.models.get(one.name)
+            if known is None or one.model is None or (one.model, one.quantise) in told:
+                continue
+            if known.source is not None and (one.model, None) not in told:
+                told.add((one.model, None))
+                yield _fetch(one.name, one.model, known.source)
+            told.add((one.model, one.quantise))
+            if one.quantise is None:
+                yield _fetch(one.name, one.model, known.weights)
+            else:
+                here = known.how == "here"
+                size = 0 if here else known.weights.file_bytes
+                name = f"{one.model} as {one.quantise}"
+                yield Fetch(contestant=one.name, model=name, bytes=size, how="here" if here else "quantise")
+
+
+def placement(candidate: Candidate, plan: Plan) -> Placement:
+    """A candidate as a schedule sees it."""
+    if not candidate.fits:
+        return Placement(candidate=None, why_not=candidate.why_not)
+    if candidate.kind == "replicas":
+        return Placement(candidate=candidate.name, hosts=candidate.hosts, copies=tuple(_copies(candidate, plan)))
+    if not candidate.one_server:
+        return Placement(candidate=None, why_not=f"{len(candidate.servers)} servers, and evener loads one at a time")
+    predicted = candidate.predicted or Predicted()
+    on_cards = [device for device in candidate.devices if device.position >= 0]
+    shares = [device.total_bytes / device.offered_bytes for device in on_cards if device.offered_bytes]
+    users, prefill = predicted.users_tokens_per_s, predicted.prefill_tokens_per_s
+    return Placement(
+        candidate=candidate.name,
+        hosts=candidate.hosts,
+        devices=tuple((device.host, device.card, device.layers) for device in candidate.devices if device.layers),
+        baseline=_baseline(plan) if len(candidate.hosts) > 1 else None,
+        load_s=predicted.load_s.value if predicted.load_s else None,
+        decode=predicted.decode_tokens_per_s,
+        users_tokens_per_s=users.value if users else None,
+        prefill_tokens_per_s=prefill.value if prefill else None,
+        fullest=max(shares, default=None),
+        cards_bytes=sum(device.total_bytes for device in on_cards),
+    )
+
+
+def _baseline(plan: Plan) -> str | None:
+    """The single machine that does best; where the model fits none, the one that lacks least."""
+    best = best_alone(plan.candidates, plan.workload.aim)
+    if best is not None:
+        return best.name
+    alone = [one for one in plan.candidates if one.kind == "host"] or [c for c in plan.candidates if c.kind == "card"]
+    return min(alone, key=lambda one: one.short_bytes).name if alone else None
+
+
+def _copies(candidate: Candidate, plan: Plan) -> Iterator[str]:
+    """Where each copy is: the best layout of its own host."""
+    for host in candidate.hosts:
+        own = best_alone([one for one in plan.candidates if one.hosts == (host,)], plan.workload.aim)
+        if own is not None:
+            yield own.name
+
+
+# ---- a first file
+
+
+async def write_first(path: str | None = None, *, rig: str | None = None, force: bool = False) -> Path:
+    """Write a campaign.toml for the rig and the models that are here to `path` (./campaign.toml); where it is.
+
+    Raises ConfigurationError when the file exists, unless `force`; HostError when it cannot be written.
+    """
+    target = Path(path or "campaign.toml").expanduser()
+    if target.exists() and not force:
+        raise ConfigurationError(f"{target} exists and stays as it is", hint="--force replaces it")
+    hosts = [host.name for host in Rig.open(rig).record.hosts]
+    names = [one.name or one.file for one in await models.held() if _can_run(one)]
+    text = first_campaign(list(dict.fromkeys(names)), hosts=hosts, file=str(target))
+    parse_campaign(text, path=str(target))  # what is written can be read
+    await asyncio.to_thread(write_whole, target, text)
+    return target
+
+
+def _can_run(one: Held) -> bool:
+    """A whole model that generates text: no projector."""
+    return one.problem is None and one.architecture not in (None, "clip", *ENCODERS)
+
+
+# ---- models
+
+
+async def _model(one: Contestant) -> _Read:
+    """The header of what a contestant runs. Raises ModelMissing, BadHeader, FetchFailed, ConfigurationError."""
+    assert one.model is not None
+    beside = await models.beside(one.mmproj, one.draft)
+    source = await _weights(one.model)
+    if one.quantise is None:
+        return _Read(weights=beside.of(source), beside=beside, how="here" if source.origin == "file" else "fetch")
+    made = await _made(one.model, source, one.quantise)
+    if made is not None:
+        return _Read(weights=beside.of(await models.weights(made)), beside=beside, how="here", source=source)
+    return _Read(weights=beside.of(_to_be_made(source, one.quantise)), beside=beside, how="quantise", source=source)
+
+
+async def _weights(model: str) -> Weights:
+    """Of the demo's model also before it is fetched."""
+    try:
+        return await models.weights(model)
+    except ModelMissing:
+        if model.lower() != DEMO_NAME:
+            raise
+    return replace(await models.weights(DEMO_STAND_IN), name=Path(DEMO_FILE).stem, estimate=NOT_FETCHED)
+
+
+async def _made(model: str, source: Weights, kind: str) -> str | None:
+    """The path of what is made of a model, where it is there."""
+    if source.origin != "file":
+        return None
+    return await quantising.made(model, kind, report=lambda _progress: None)
+
+
+def _to_be_made(source: Weights, kind: str) -> Weights:
+    """What llama-quantize would make of a model: as the catalogue has it, else as large as what it is made of."""
+    alike = (one for one in skeletons.alternatives(source) if _is_same_model(one, source))
+    found = next((one for one in alike if one.quantisation.upper() == kind.upper()), None)
+    if found is not None:
+        return replace(found, estimate=f"{kind} of {source.name} is made here: sizes are those of the catalogue")
+    return replace(source, estimate=f"{kind} of {source.name} is made here: planned as large as {source.quantisation}")
+
+
+def _is_same_model(one: Weights, other: Weights) -> bool:
+    return (one.architecture, one.layers, one.parameters) == (other.architecture, other.layers, other.parameters)
+
+
+def _is_catalogue(model: str, known: _Read) -> bool:
+    """Whether nobody has said where the file itself is."""
+    return (known.source or known.weights).origin == "catalogue" and model.lower() != DEMO_NAME
+
+
+def _fetch(contestant: str, model: str, weights: Weights) -> Fetch:
+    here = weights.origin == "file"
+    return Fetch(
+        contestant=contestant, model=model, bytes=0 if here else weights.file_bytes, how="here" if here else "fetch"
+    )
+
+
+def _asked(answers: AnswersAsked) -> EvalAsked:
+    return EvalAsked(
+        candidate="",
+        suites=answers.suites,
+        sha256=(),
+        quick=answers.quick,
+        arms=answers.arms,
+        k=answers.k,
+        epochs=answers.epochs,
+        temperature=answers.temperature,
+        most_tokens=answers.most_tokens,
+    )
