@@ -100,8 +100,10 @@ def test_several_answers_to_a_question_pass_once_or_always():
     assert found["variance_within"].value == pytest.approx(1 / 6)
     assert found["variance_between"].value == pytest.approx(5 / 27 - 1 / 18)
     assert found["variance_within"].n == 4
-    low, high = found["variance_within"].interval
-    assert 0 <= low < 1 / 6 < high
+    # Standard deviations without one question each: 4/3 of 6 and 2/3 of 6, twice each: 0.4714 and 0.3333.
+    se = (3 / 4 * 4 * ((2 / 9) ** 0.5 / 2 - 1 / 6) ** 2) ** 0.5
+    high = ((1 / 6) ** 0.5 + 3.182446 * se) ** 2
+    assert found["variance_within"].interval == pytest.approx((max(0.0, (1 / 6) ** 0.5 - 3.182446 * se) ** 2, high))
 
 
 def test_graded_answers_have_variances_and_pass_nothing():

@@ -5,6 +5,7 @@ Each figure is over questions, a question's own being the mean of its epochs, an
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -111,15 +112,15 @@ def _variances(values: Mapping[str, Sequence[float]], questions: Mapping[str, Qu
         repeats.variances([mine for name, mine in values.items() if questions[name].cluster != cluster])
         for cluster in clusters
     ]
-    return {
-        name: Measure(
-            value=whole[at],
-            interval=jackknife(whole[at], [None if one is None else one[at] for one in without], low=0.0),
-            n=len(values),
-            unit="variance",
+    found = {}
+    for at, name in enumerate(("variance_between", "variance_within")):
+        # Of the standard deviation, squared: a variance of few questions is too skewed (docs/notebook.md).
+        ends = jackknife(
+            math.sqrt(whole[at]), [None if one is None else math.sqrt(one[at]) for one in without], low=0.0
         )
-        for at, name in enumerate(("variance_between", "variance_within"))
-    }
+        interval = None if ends is None else (ends[0] ** 2, ends[1] ** 2)
+        found[name] = Measure(value=whole[at], interval=interval, n=len(values), unit="variance")
+    return found
 
 
 def _mean(
