@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from evener.api import runs
+from evener.api import runs, store
 from evener.edges.run_folder import RunFolder, open_run, read_answers, with_token_times
 from evener.records.run import SCHEMA
 
@@ -76,7 +76,7 @@ def test_a_run_of_every_schema_opens_and_reports_in_every_form(folder: Path) -> 
 def test_runs_of_every_schema_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     for schema in range(1, SCHEMA + 1):
         monkeypatch.setenv("EVENER_RUNS", str(CAPTURES / f"v{schema}"))
-        rows = runs.listed()
+        rows = store.listed()
         assert [row.id for row in rows] == [folder.name for folder in reversed(FOLDERS) if version(folder) == schema]
         assert not any(row.fault for row in rows)
         assert all("SmolLM2" in (row.model or "") for row in rows)

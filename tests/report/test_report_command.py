@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evener.cli.main import app
-from evener.cli.report import since_when
+from evener.cli.runs import since_when
 from evener.errors import ConfigurationError, HostError, NameUnknown
 
 CAPTURE = Path(__file__).parents[1] / "captures" / "runs" / "v1" / "20261101T123000Z-demo-7f3a"

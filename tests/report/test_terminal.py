@@ -127,12 +127,23 @@ def test_an_invalid_result_is_marked_in_its_table() -> None:
 
 def test_runs_are_listed_with_what_is_known_of_them() -> None:
     listed = [
-        rows.listing(run(), DEMO, path="/runs/a", size_bytes=20 << 10),
+        rows.listing(run(), DEMO, RunRow(id="", path="/runs/a", bytes=20 << 10)),
         RunRow(id="20261101T000000Z-up-0001", path="/runs/b", bytes=None, fault="run.json: what: Field required"),
     ]
     assert shown(terminal.runs_table(listed), 60) == RUNS_AT_60
 
 
 def test_a_listing_knows_complete_from_partial_from_unfinished() -> None:
-    states = [rows.listing(run(), s, path="", size_bytes=0).state for s in (DEMO, PARTIAL, None)]
+    states = [rows.listing(run(), s, RunRow(id="", path="", bytes=0)).state for s in (DEMO, PARTIAL, None)]
     assert states == ["complete", "partial", "unfinished"]
+
+
+def test_a_run_that_holds_others_says_so_and_they_stand_further_in_with_their_tags() -> None:
+    outer = rows.listing(run(), None, RunRow(id="", path="/runs/a", bytes=30 << 10, inside=1))
+    inner = RunRow(id="20261101T000000Z-up-0001", path="/b", bytes=10 << 10, tags=("blog", "good"), within=outer.id)
+    text = shown(terminal.runs_table([outer, inner]), 80)
+    assert "holds 1 run" in text
+    assert "\n  20261101T000000Z-up-0001" in text
+    assert "\n  tagged blog, good" in text
+    assert "2 runs, 30.0 KiB in all" in text
+    assert "1 run, 10.0 KiB in all" in shown(terminal.runs_table([inner]), 80)

@@ -1,40 +1,19 @@
-"""Run folders and their reports: find one, tell its story, write its page, hold two against each other, list all."""
+"""Run folders and their reports: find one, tell its story, write its page, hold two against each other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from evener.edges.run_folder import RunData, find_run, list_runs, open_head, open_run, read_telemetry, read_token_times
-from evener.errors import HostError, RunUnreadable
+from evener.edges.run_folder import RunData, find_run, open_run, read_telemetry, read_token_times
+from evener.errors import HostError
 from evener.records.verdicts import Verdicts
-from evener.report import rows, story
+from evener.report import story
 from evener.report.against_parts import Against
-from evener.report.parts import RunRow, RunState, Story
+from evener.report.parts import Story
 from evener.state import runs_folder
 
 Form = Literal["html", "md", "csv", "json"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which runs a list is about; None lets any through. `model` is a part of its name, in either case."""
-
-    what: str | None = None
-    model: str | None = None
-    state: RunState | None = None
-    since: datetime | None = None
-
-    def lets_through(self, row: RunRow) -> bool:
-        """A folder that cannot be read is shown where nothing particular is wanted."""
-        return (
-            self.what in (None, row.what)
-            and (self.model is None or self.model.casefold() in (row.model or "").casefold())
-            and self.state in (None, row.state)
-            and (self.since is None or (row.started_at is not None and row.started_at >= self.since))
-        )
 
 
 def find(name: str) -> RunData:
@@ -134,24 +113,3 @@ def write(text: str, path: Path) -> Path:
             f"cannot write {path}: {error.strerror or error}", hint="--html FILE names another place, --no-html none"
         ) from error
     return path
-
-
-def listed(wanted: Wanted | None = None) -> tuple[RunRow, ...]:
-    """Run folders, newest first; one that cannot be read says why."""
-    found = (_row(path) for path in reversed(list_runs(runs_folder())))
-    return tuple(row for row in found if wanted is None or wanted.lets_through(row))
-
-
-def _row(path: Path) -> RunRow:
-    try:
-        run, summary = open_head(path)
-    except RunUnreadable as error:
-        return RunRow(id=path.name, path=str(path), bytes=_bytes(path), fault=error.message)
-    return rows.listing(run, summary, path=str(path), size_bytes=_bytes(path))
-
-
-def _bytes(folder: Path) -> int | None:
-    try:
-        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    except OSError:
-        return None

@@ -23,6 +23,7 @@ from evener.cli import (
     report,
     review,
     rig,
+    runs,
     scan,
     serve,
     suite,
@@ -45,6 +46,7 @@ app.add_typer(engine.app, name="engine")
 app.add_typer(models.app, name="models")
 app.add_typer(people.app, name="people")
 app.add_typer(rig.app, name="rig")
+app.add_typer(runs.app, name="runs")
 app.add_typer(suite.app, name="suite")
 app.command()(demo.demo)
 app.command()(scan.scan)
@@ -64,7 +66,6 @@ app.command()(review.review)
 app.command()(verdict.verdict)
 app.command()(compare.compare)
 app.command()(report.report)
-app.command()(report.runs)
 
 
 @app.callback(invoke_without_command=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.markup import escape
 
-from evener.cli.console import err, out, show_json
+from evener.cli.console import err, out
 
 if TYPE_CHECKING:
     from evener.edges.run_folder import RunData
@@ -129,43 +128,3 @@ def _beside(found: Beside, form: Form | None, html: Path | None) -> None:
 
 def _say_page(path: Path, *, quiet: bool) -> None:
     (err if quiet else out).print(f"page: {escape(str(path))}", soft_wrap=True)
-
-
-def runs(
-    what: Annotated[
-        str | None, typer.Option(help="Only what was done so: users, speed, context, pair, eval, up, demo.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="Only models with this in their name.")] = None,
-    state: Annotated[Literal["complete", "partial", "unfinished"] | None, typer.Option(help="Only runs in it.")] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Only runs that began since then: 2026-11-01, or 36h, 7d, 2w ago (UTC).")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """List what has been measured, newest first."""
-    from evener.api import runs as api
-    from evener.report import terminal
-
-    begun = since_when(since, now=datetime.now(UTC)) if since else None
-    rows = api.listed(api.Wanted(what=what, model=model, state=state, since=begun))
-    if as_json:
-        show_json(rows)
-    elif rows:
-        out.print(terminal.runs_table(rows))
-    elif any((what, model, state, since)):
-        out.print("no run like that: evener runs lists all")
-    else:
-        out.print("no run yet: evener demo")
-
-
-def since_when(text: str, *, now: datetime) -> datetime:
-    """ "2026-11-01", "2026-11-01T12:30", "36h" or "7d" before now. Raises ConfigurationError."""
-    from evener.errors import ConfigurationError
-
-    number, unit = text[:-1], text[-1:]
-    try:
-        if unit in UNITS:
-            return now - timedelta(**{UNITS[unit]: float(number)})
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise ConfigurationError(f"--since {text}: no date, and no time ago", hint="2026-11-01, 36h, 7d") from None

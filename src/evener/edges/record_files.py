@@ -20,8 +20,9 @@ from evener.records.run import SCHEMA
 
 T = TypeVar("T")
 
-# Values under such keys never reach the disk. `api_key_env` names a variable and is no secret.
-_SECRET_KEY = re.compile(r"(api[-_]?key|authorization|password|passwd|secret|access[-_]?token)$", re.IGNORECASE)
+# Values under keys that end so never reach the disk. `api_key_env` names a variable and is no secret.
+SECRET_NAMES = "api[-_]?key|authorization|password|passwd|secret|access[-_]?token"
+_SECRET_KEY = re.compile(f"({SECRET_NAMES})$", re.IGNORECASE)
 _BLOCK = 1 << 16
 
 

@@ -85,7 +85,7 @@ class RunFolder:
         self.path = path
         self._sequence = 0
         self._rows: int | None = None  # of requests.jsonl; None until somebody needs to know
-        self._let_go: Callable[[], object] | None = None
+        self._unlock: Callable[[], object] | None = None
 
     @classmethod
     def create(cls, base: Path, run: Run) -> RunFolder:
@@ -188,7 +188,7 @@ class RunFolder:
     def finish(self, summary: Summary) -> None:
         """Write summary.json, whole or not at all. The run is complete."""
         write_whole(self.path / "summary.json", summary)
-        self._release()
+        self.let_go()
 
     def _hold(self, how: int = fcntl.LOCK_EX) -> None:
         """Until the run is finished, or nobody has this object any more: one session writes to a run.
@@ -196,13 +196,14 @@ class RunFolder:
         Within this session the latest writer does: an earlier one may hang in the traceback of what ended it.
         """
         if before := _writers.pop(self.path.resolve(), None):
-            before._release()
-        self._let_go = weakref.finalize(self, os.close, _locked(self.path, how))
+            before.let_go()
+        self._unlock = weakref.finalize(self, os.close, _locked(self.path, how))
         _writers[self.path.resolve()] = self
 
-    def _release(self) -> None:
-        if self._let_go is not None:
-            self._let_go()
+    def let_go(self) -> None:
+        """Write no more: others may go on with the run, pack it or remove it."""
+        if self._unlock is not None:
+            self._unlock()
 
 
 @contextmanager
@@ -226,12 +227,18 @@ def alone(path: Path) -> Iterator[None]:
 @contextmanager
 def unused(path: Path) -> Iterator[None]:
     """Hold a run to which nobody writes and which nobody goes on with. Raises as `alone`."""
-    with alone(path):
-        descriptor = _locked(path, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            os.close(descriptor)
+    with alone(path), alone_in(path):
+        yield
+
+
+@contextmanager
+def alone_in(path: Path) -> Iterator[None]:
+    """Hold a folder against everybody who writes a run there. Raises HostBusy, HostError."""
+    descriptor = _locked(path, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def open_run(path: Path) -> RunData:
@@ -307,14 +314,18 @@ def read_reviews(path: Path) -> tuple[Review, ...]:
 
 
 def list_runs(base: Path) -> list[Path]:
-    """Run folders under `base`, oldest first."""
+    """Run folders under `base`, oldest first; not those that they hold."""
     if not base.is_dir():
         return []
-    return sorted(path for path in base.iterdir() if (path / "run.json").is_file())
+    with os.scandir(base) as entries:
+        names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+    return [base / name for name in names if os.path.isfile(f"{base}/{name}/run.json")]  # noqa: PTH113 (500 of them)
 
 
 def find_run(base: Path, wanted: str) -> Path:
     """The run folder called `wanted`: a path, a name, the beginning or the last four digits of one, or "last".
+
+    Where none of `base` is called so, one that these hold may be.
 
     Raises NameUnknown, with near misses, when none or more than one answers to it.
     """
@@ -323,9 +334,9 @@ def find_run(base: Path, wanted: str) -> Path:
     runs = list_runs(base)
     if wanted == "last" and runs:
         return runs[-1]
-    named = [p for p in runs if p.name == wanted] or [
-        p for p in runs if wanted and (p.name.startswith(wanted) or p.name.endswith(f"-{wanted}"))
-    ]
+    named = _named(wanted, runs)
+    if not named and (inner := [one for run in runs for one in inner_runs(run)]):
+        runs, named = runs + inner, _named(wanted, inner)
     if len(named) == 1:
         return named[0]
     if named:
@@ -335,6 +346,16 @@ def find_run(base: Path, wanted: str) -> Path:
     names = [p.name for p in runs]
     near = get_close_matches(wanted, names, n=3, cutoff=0.4) or names[-3:]
     raise NameUnknown(f"no run {wanted!r} in {base}", hint=f"there is {_some(near)}")
+
+
+def inner_runs(path: Path) -> list[Path]:
+    """The runs that a run holds in a folder `runs` of its own, as a campaign does, and those that they hold."""
+    return [inner for one in list_runs(path / "runs") for inner in (one, *inner_runs(one))]
+
+
+def _named(wanted: str, runs: Iterable[Path]) -> list[Path]:
+    found = [p for p in runs if wanted and (p.name.startswith(wanted) or p.name.endswith(f"-{wanted}"))]
+    return [p for p in found if p.name == wanted] or found
 
 
 def require_different(paths: Iterable[Path]) -> None:

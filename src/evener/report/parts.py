@@ -227,7 +227,8 @@ class Story:
 class RunRow:
     """One line of `evener runs`. `model` and `layouts` are what was planned and measured; `bytes` is the folder's size.
 
-    `fault` says in one line why a folder could not be read; then only `id` and `path` are known.
+    A run may hold others, as a campaign does: `inside` counts them, and their bytes are among its own; `within` is the
+    run that holds this one. `fault` says in one line why a folder could not be read: what it was is not known then.
     """
 
     id: str
@@ -239,3 +240,6 @@ class RunRow:
     layouts: tuple[str, ...] = ()
     state: RunState | None = None
     fault: str | None = None
+    tags: tuple[str, ...] = ()
+    inside: int = 0
+    within: str | None = None

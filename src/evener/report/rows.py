@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from evener.dialects.shell_line import shell_line
 from evener.records.conditions import Conditions
@@ -14,6 +14,7 @@ from evener.records.load import UsersResult
 from evener.records.pair import PairResult
 from evener.records.plan import Candidate, DevicePlan, ModelSummary
 from evener.records.run import Run, Stage, Summary
+from evener.records.run_head import PairHead, RunHead, StageHead, SummaryHead
 from evener.records.speed_rows import SpeedResult
 from evener.records.verification import CardCheck, FreedCheck
 from evener.report.parts import CardRow, CommandLine, Crowd, Layout, Moment, RunRow, RunState
@@ -234,22 +235,23 @@ def model_name(model: ModelSummary) -> str:
     return model.name if model.quantisation in model.name else f"{model.name} {model.quantisation}"
 
 
-def models(run: Run, stages: Sequence[Stage], pair: PairResult | None) -> str | None:
+def models(
+    run: Run | RunHead, stages: Sequence[Stage] | Sequence[StageHead], pair: PairResult | PairHead | None
+) -> str | None:
     """The plan's model; of a run without one, what its server called it."""
     if run.plan:
         return model_name(run.plan.model)
-    named = [result.model for stage in stages for result in results(stage)]
-    named += [stage.evaluation.model for stage in stages if stage.evaluation]
+    measured = (result for stage in stages for result in (stage.users, stage.speed, stage.context, stage.evaluation))
+    named = [result.model for result in measured if result]
     named += [pair.a.model, pair.b.model] if pair else []
     return listed(list(dict.fromkeys(model_file(name) for name in named if name))) or None
 
 
-def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | None) -> RunRow:
-    """A run in one line."""
-    return RunRow(
+def listing(run: Run | RunHead, summary: Summary | SummaryHead | None, row: RunRow) -> RunRow:
+    """A run in one line. `row` is what is known of any folder."""
+    return replace(
+        row,
         id=run.id,
-        path=path,
-        bytes=size_bytes,
         what=run.what,
         started_at=run.started_at,
         model=models(run, summary.stages if summary else (), summary.pair if summary else None),
@@ -258,7 +260,7 @@ def listing(run: Run, summary: Summary | None, *, path: str, size_bytes: int | N
     )
 
 
-def state(summary: Summary | None) -> RunState:
+def state(summary: Summary | SummaryHead | None) -> RunState:
     """ "unfinished" has no summary at all; "partial" has one that says what is missing."""
     if summary is None:
         return "unfinished"

@@ -210,17 +210,28 @@ def runs_table(rows: Sequence[RunRow]) -> Table:
     table = cells.table("run", "when, UTC", "state", "#size")
     table.columns[0].min_width = 26  # an id on one line can be copied
     for row in rows:
-        about = row.fault or ", ".join(word for word in (row.model, " and ".join(row.layouts)) if word)
         table.add_row(
-            cells.text(row.id, *([("\n" + about, "red" if row.fault else "dim")] if about else [])),
+            _run(row),
             f"{row.started_at:%Y-%m-%d\n%H:%M}" if row.started_at else UNKNOWN,
             cells.verdict(row.state or "unreadable"),
             size(row.bytes),
         )
-    known = sum(row.bytes or 0 for row in rows)
+    shown = {row.id for row in rows}
+    known = sum(row.bytes or 0 for row in rows if row.within not in shown)
     table.caption = cells.text((f"{count(len(rows), 'run')}, {size(known)} in all", "dim"))
     table.caption_justify = "left"
     return table
+
+
+def _run(row: RunRow) -> Text:
+    """Its id, what is known of it, its tags. One that another run holds stands below that, further in."""
+    about = row.fault or ", ".join(word for word in (row.model, " and ".join(row.layouts)) if word)
+    holds = f"holds {count(row.inside, 'run')}" if row.inside else ""
+    edge = "  " if row.within else ""
+    words = "; ".join(word for word in (about, holds) if word)
+    lines = [(f"\n{edge}{words}", "red" if row.fault else "dim")] if words else []
+    lines += [(f"\n{edge}tagged {', '.join(row.tags)}", "cyan")] if row.tags else []
+    return cells.text(f"{edge}{row.id}", *lines)
 
 
 def _card(host: str, card_name: str, device: str | None, why: str | None) -> Text:
