@@ -70,7 +70,7 @@ async def house(
     describe: Callable[[Behind], Behind] = lambda record: record,
 ) -> AsyncIterator[House]:
     used: list[Used] = []
-    door = Door(url="http://door", settings=settings, welcome=lambda: welcome or {}, on_used=used.append)
+    door = Door(url="http://door", settings=settings, welcome=lambda: welcome, on_used=used.append)
     async with AsyncExitStack() as stack:
         for number, engine in enumerate(engines):
             await stack.enter_async_context(fake_engine(engine))
@@ -150,6 +150,12 @@ async def test_without_a_key_or_with_a_wrong_one_nothing_is_said() -> None:
         assert made.asked == [0]
         assert made.used == [], "who was not let in is nobody"
         assert (await made.ask("ann")).status == 200
+
+
+async def test_when_the_last_key_is_revoked_nobody_enters() -> None:
+    async with house(FakeEngine(), welcome={}) as made:
+        assert (await made.ask()).status == 401
+        assert (await made.ask("ann")).status == 401
 
 
 async def test_who_is_revoked_is_out_at_once_and_the_stream_ends() -> None:

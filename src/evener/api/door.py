@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from evener.api import plans
+from evener.api import plans, telemetry
 from evener.api.good_for import good_for
 from evener.api.keeping import Care, Keeper, Post
 from evener.api.measure import not_cancelled
@@ -40,13 +40,17 @@ from evener.records.events import Progress
 from evener.records.plan import Candidate, Workload
 from evener.records.run import Run, Summary
 from evener.records.serving import DoorStatus, ReadyToUse
+from evener.records.telemetry import CardSample
 from evener.serve import metrics
 from evener.serve.door import Door, Settings
+from evener.serve.metrics import CardNow
 from evener.state import runs_folder, state_folder
 from evener.together import background, to_the_end, until
 
 DOOR = "door"  # the name under which its supervisor is found
 WRITE_EVERY_S = 10.0
+WATCH_EVERY_S = 15.0
+REVOKED_WITHIN_S = 0.5
 DRAIN_WITHIN_S = 30.0
 CLOSED_WITHIN_S = 120.0
 FIRST_INNER_PORT = 8400  # the servers behind it listen there, on loopback or on their own host's address
@@ -143,7 +147,7 @@ async def _free_port(taken: int) -> int:
 def _require_apart(post: Post, others: Sequence[Post]) -> None:
     for other in others:
         if other.name == post.name:
-            raise ConfigurationError(f"{post.model} is named twice", hint="evener serve MODEL --as ANOTHER-NAME")
+            raise ConfigurationError(f"{post.model} is named twice", hint="evener serve ANOTHER-NAME=MODEL")
         if both := sorted(set(post.candidate.hosts) & set(other.candidate.hosts)):
             raise ConfigurationError(
                 f"{other.model} and {post.model} would both use {both[0]}",
@@ -161,6 +165,7 @@ class House:
     welcome: Welcome
     run: RunFolder
     url: str
+    cards: Callable[[], dict[tuple[str, str], CardSample]] = dict  # (host, card) -> what it said last
 
     def fact(self, kind: str, data: dict[str, Any]) -> None:
         with suppress(HostError):  # a full disk closes no door
@@ -222,7 +227,7 @@ async def serve(
         async with house.door.open(host, port, tls=tls), standing as asked_to_end:
             on_open(house.url)
             async with background(_told_when_ready(house, on_ready)):
-                await _until_ended(house, asked_to_end)
+                await _until_ended(house, rig, asked_to_end)
     return folder.path
 
 
@@ -242,7 +247,7 @@ def _house(
         welcome=welcome,
         on_used=usage.add,
         tokens_today=lambda person: usage.tokens(person, f"{datetime.now(UTC):%Y-%m-%d}"),
-        metrics=lambda: metrics.page(house.status(), usage.today()),
+        metrics=lambda: metrics.page(house.status(), usage.today(), _cards(house)),
     )
     care = Care(
         key=secrets.token_hex(32),
@@ -261,6 +266,20 @@ def _house(
     house = House(door=door, keepers=keepers, usage=usage, welcome=welcome, run=folder, url=url)
     keepers.update({post.name: Keeper(post, door, care, world=world, fact=house.fact) for post in found})
     return house
+
+
+def _cards(house: House) -> list[CardNow]:
+    return [
+        CardNow(
+            host=host,
+            card=said.name,
+            temperature_c=said.temperature_c,
+            power_w=said.power_w,
+            used_bytes=said.memory_used_bytes,
+            total_bytes=said.memory_total_bytes,
+        )
+        for (host, _), said in house.cards().items()
+    ]
 
 
 def _rotating_in(folder: RunFolder) -> OpenLog:
@@ -359,10 +378,11 @@ async def ready_to_use(keeper: Keeper) -> ReadyToUse:
     )
 
 
-async def _until_ended(house: House, asked_to_end: asyncio.Event) -> None:
+async def _until_ended(house: House, rig: Rig, asked_to_end: asyncio.Event) -> None:
     """Keep everything up until somebody asks for the end; then everything is down when this returns."""
     keeping = [asyncio.ensure_future(keeper.run()) for keeper in house.keepers.values()]
-    beside = [asyncio.ensure_future(_written(house.usage)), asyncio.ensure_future(_revoked(house))]
+    besides = (_written(house.usage), _revoked(house), _watched(house, rig))
+    beside = [asyncio.ensure_future(one) for one in besides]
     asked = asyncio.ensure_future(asked_to_end.wait())
     try:
         done, _ = await asyncio.wait([asked, *keeping, *beside], return_when=asyncio.FIRST_COMPLETED)
@@ -394,13 +414,22 @@ async def _written(usage: Usage) -> None:
 
 async def _revoked(house: House) -> None:
     """End what is in flight of whoever has been revoked."""
-    known = {person.name for person in house.welcome().values()}
+    known = house.welcome() or {}
     while True:
-        await asyncio.sleep(0.5)
-        now = {person.name for person in house.welcome().values()}
-        for gone in known - now:
-            house.door.send_away(gone)
+        await asyncio.sleep(REVOKED_WITHIN_S)
+        now = house.welcome() or {}
+        for hashed in known.keys() - now.keys():
+            house.door.send_away(known[hashed].name)
         known = now
+
+
+async def _watched(house: House, rig: Rig) -> None:
+    """What the cards say, now and then: a door stands for months, so that only the last of it is kept."""
+    async with telemetry.watching(rig, every_s=WATCH_EVERY_S) as seen:
+        house.cards = seen.last
+        while True:
+            await asyncio.sleep(600)
+            del seen.samples[:-100]
 
 
 async def _hosts_there(rig: Rig, *, within_s: float, report: Callable[[Progress], None]) -> None:
@@ -423,11 +452,12 @@ def _hold(held: ExitStack, found: Sequence[Post]) -> None:
     """The door's own lock, and one for each machine. Raises HostBusy, EngineMissing."""
     here = state_folder() / "locks"
     held.enter_context(locks.hold(here, DOOR, what="the door", owner=DOOR))
+    needed: dict[str, str] = {}  # two posts may be on one machine under two names
     for post in found:
-        hosts = list(post.candidate.hosts)
-        require_engines(post.planned, hosts)
-        for machine, host in machines(post.planned, hosts).items():
-            held.enter_context(locks.hold(here, machine, what=host, owner=DOOR))
+        require_engines(post.planned, post.candidate.hosts)
+        needed |= machines(post.planned, post.candidate.hosts)
+    for machine, host in needed.items():
+        held.enter_context(locks.hold(here, machine, what=host, owner=DOOR))
 
 
 def _run(rig: Rig, found: Sequence[Post]) -> Run:

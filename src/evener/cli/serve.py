@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from evener.cli.console import err, out, run_async, show_json
-from evener.cli.options import Context, Json, Kv, RigFile, Unified, Users, read_workload
-from evener.errors import HostError
+from evener.cli.options import Context, Json, Kv, Layout, RigFile, Unified, Users, read_workload
+from evener.errors import ConfigurationError, HostError
 from evener.serve.unit import WAIT_FOR_HOSTS_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evener.api.door import Wanted
+    from evener.records.plan import Workload
     from evener.records.serving import DoorStatus, ReadyToUse
 
 BEYOND = "Beyond this machine"
@@ -29,9 +31,11 @@ Which = Annotated[str | None, typer.Argument(help="A deployment behind the door;
 def serve(
     context_: typer.Context,
     models: Annotated[
-        list[str], typer.Argument(metavar="MODEL[@LAYOUT]...", help="What to serve; each on hosts of its own.")
+        list[str],
+        typer.Argument(metavar="[NAME=]MODEL[@LAYOUT]...", help="What to serve; each on hosts of its own."),
     ],
     rig: RigFile = None,
+    layout: Layout = "auto",
     users: Users = 4,
     context: Context = 8192,
     kv: Kv = "f16",
@@ -62,7 +66,6 @@ def serve(
     from evener.api import deployments, door
     from evener.api.rig import Rig
     from evener.cli.live import LiveView
-    from evener.errors import ConfigurationError
 
     names = models[: len(models) - len(context_.args)] if context_.args else models
     workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=0, draft=None, aim=None)
@@ -78,7 +81,7 @@ def serve(
         hung_after_s=hung_after,
         wait_for_hosts_s=wait_for_hosts,
     )
-    wanted = [_wanted(text, workload) for text in names]
+    wanted = [_wanted(text, layout, workload) for text in names]
     with LiveView(as_json=as_json) as view:
         run = run_async(
             door.serve(
@@ -116,13 +119,18 @@ def _install(force: bool) -> None:
     )
 
 
-def _wanted(text: str, workload: Any) -> Wanted:
+_WANTED = re.compile(r"(?:(?P<name>[\w.-]+)=)?(?P<model>.+?)(?:@(?P<layout>[\w.-]+))?")
+
+
+def _wanted(text: str, layout: str, workload: Workload) -> Wanted:
+    """`[NAME=]MODEL[@LAYOUT]`; a path may hold an @ before its last slash."""
     from evener.api.door import Wanted
 
-    model, at, layout = text.rpartition("@")
-    return (
-        Wanted(model=model, layout=layout, workload=workload) if at and model else Wanted(model=text, workload=workload)
-    )
+    found = _WANTED.fullmatch(text)
+    if found is None:
+        raise ConfigurationError(f"{text!r} names no model", hint="evener serve [NAME=]MODEL[@LAYOUT]")
+    at = found["layout"] or layout
+    return Wanted(name=found["name"], model=found["model"], layout=at, workload=workload)
 
 
 def _opened(url: str) -> None:

@@ -59,22 +59,21 @@ def change_people(change: Callable[[tuple[Person, ...]], tuple[Person, ...]]) ->
 
 @dataclass(kw_only=True)
 class Welcome:
-    """hash of a key -> who may enter with it, as the file says now. One look at the file's date costs a microsecond.
+    """hash of a key -> who may enter with it, as the file says now; None while nobody was ever given a key.
 
-    A file that cannot be read any more lets nobody in, and its absence after there was one neither.
+    One look at the file's date costs a microsecond. A file that cannot be read any more lets nobody in, and once there
+    were people, its absence neither: a key stays needed when the last one is revoked.
     """
 
     path: Path = field(default_factory=people_file)
     _seen: tuple[int, int, int] | None = None
-    _by_key: Mapping[str, Person] = field(default_factory=dict)
-    had_people: bool = False
+    _by_key: Mapping[str, Person] | None = None
 
-    def __call__(self) -> Mapping[str, Person]:
+    def __call__(self) -> Mapping[str, Person] | None:
         now = self._stamp()
         if now != self._seen:
             self._seen = now
             self._by_key = self._read()
-            self.had_people = self.had_people or bool(self._by_key)
         return self._by_key
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -84,12 +83,13 @@ class Welcome:
             return None
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
-    def _read(self) -> Mapping[str, Person]:
+    def _read(self) -> Mapping[str, Person] | None:
         try:
             everybody = read_people(self.path)
         except StateUnreadable:
             return {}
-        return {person.key_sha256: person for person in everybody if person.revoked_at is None}
+        known = {person.key_sha256: person for person in everybody if person.revoked_at is None}
+        return known if everybody or self._by_key is not None else None
 
 
 @dataclass(kw_only=True)

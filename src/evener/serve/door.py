@@ -143,7 +143,7 @@ def error(status: int, kind: str, message: str) -> dict[str, Any]:
 
 
 class Door:
-    """Who may enter is asked of `welcome` at each request: hash of a key -> person; empty lets everybody in.
+    """Who may enter is asked of `welcome` at each request: hash of a key -> person. None lets everybody in.
 
     `on_used` is told of each request that has ended. `metrics` adds what the door does not know to `/metrics`.
     """
@@ -153,7 +153,7 @@ class Door:
         *,
         url: str,
         settings: Settings | None = None,
-        welcome: Callable[[], Mapping[str, Person]] = dict,
+        welcome: Callable[[], Mapping[str, Person] | None] = lambda: None,
         on_used: Callable[[Used], None] = lambda _used: None,
         tokens_today: Callable[[str], int] = lambda _person: 0,
         metrics: Callable[[], str] = str,
@@ -230,7 +230,7 @@ class Door:
             answered=self._ended["answered"],
             failed=self._ended["failed"],
             refused=self._ended["refused"],
-            people=len(self._welcome()),
+            people=len(self._welcome() or ()),
             restarts=sum(one.restarts for one in behind),
         )
 
@@ -246,6 +246,7 @@ class Door:
         app.router.add_get("/health", self._health)
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_route("*", "/{rest:.*}", self._nothing_here)
+        app.on_response_prepare.append(_named)
         # No compression is asked for and none undone: what the engine sends is what arrives.
         connector = aiohttp.TCPConnector(limit=0)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S)
@@ -297,7 +298,7 @@ class Door:
     def _person(self, request: web.Request) -> Person:
         """Who asks. Raises Refused."""
         welcome = self._welcome()
-        if not welcome:
+        if welcome is None:
             return _SOMEBODY
         key = people.key_in([(name.lower(), value) for name, value in request.headers.items()])
         found = welcome.get(people.hash_of(key)) if key else None
@@ -566,6 +567,10 @@ def _broken(fault: str | None) -> bytes:
 
 class _Died(Exception):
     """A deployment has ended, or cannot be reached, before anything of its answer was passed on."""
+
+
+async def _named(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = "evener"  # and not which libraries, of which versions
 
 
 def _passed_back(answer: aiohttp.ClientResponse, place: Place) -> list[tuple[str, str]]:

@@ -99,6 +99,10 @@ class Seen:
         """The last temperature of each (host, card) that says one, °C."""
         return {key: card.temperature_c for key, card in self._cards.items() if card.temperature_c is not None}
 
+    def last(self) -> dict[tuple[str, str], CardSample]:
+        """What each (host, card) said last."""
+        return dict(self._cards)
+
     def names(self) -> dict[tuple[str, str], str]:
         """The name of each (host, card) that has been seen."""
         return {key: card.name for key, card in self._cards.items()}
