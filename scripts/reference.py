@@ -24,6 +24,7 @@ from typer import rich_utils
 from typer.testing import CliRunner
 
 from evener import errors
+from evener.api.campaign_plan import schema as campaign_schema
 from evener.api.rig import rig_schema
 from evener.api.suites import CheckedSuite
 from evener.cli.main import app
@@ -35,6 +36,7 @@ from evener.models.show import Shown
 from evener.models.skeletons import CatalogueEntry
 from evener.plan.check import Checked
 from evener.records.answers import Answer, Judgement, Review
+from evener.records.campaign import Schedule
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.client import ClientCheck
@@ -83,9 +85,11 @@ def pages() -> dict[Path, str]:
     return {
         reference / "commands.md": commands_page() + GENERATED,
         reference / "rig-toml.md": rig_page() + GENERATED,
+        reference / "campaign-toml.md": campaign_page() + GENERATED,
         reference / "errors.md": errors_page() + GENERATED,
         reference / "json.md": json_page() + GENERATED,
         ROOT / "schemas" / "rig.schema.json": json.dumps(rig_schema(), indent=2, ensure_ascii=False) + "\n",
+        ROOT / "schemas" / "campaign.schema.json": json.dumps(campaign_schema(), indent=2, ensure_ascii=False) + "\n",
     }
 
 
@@ -186,6 +190,8 @@ def _schema_type(value: dict[str, Any]) -> str:
         return " or ".join(_schema_type(part) for part in value["anyOf"] if part.get("type") != "null")
     if "$ref" in value:
         return "table"
+    if "enum" in value:
+        return ", ".join(f'`"{one}"`' for one in value["enum"])
     kind: str = value.get("type", "table")
     if kind == "array":
         return f"list of {_schema_type(value['items'])}"
@@ -196,6 +202,42 @@ def _schema_type(value: dict[str, Any]) -> str:
 
 def _ref(reference: str) -> str:
     return reference.rsplit("/", 1)[-1]
+
+
+# ---- campaign.toml
+
+CAMPAIGN_TABLES = {
+    "[[models]]": "ModelsTable",
+    "[[endpoints]]": "EndpointsTable",
+    "[speed]": "SpeedTable",
+    "[[users]]": "UsersTable",
+    "[context]": "ContextTable",
+    "[answers]": "AnswersTable",
+    "[[answers.judges]]": "JudgesTable",
+    "[notify]": "NotifyTable",
+}
+
+
+def campaign_page() -> str:
+    schema = campaign_schema()
+    tables = schema["$defs"]
+    plain = {key: value for key, value in schema["properties"].items() if f"[{key}]" not in _headings()}
+    sections = [
+        f"## {head}\n\n{tables[name]['description']}\n\n{_keys(tables[name])}" for head, name in CAMPAIGN_TABLES.items()
+    ]
+    return "\n".join([
+        "# campaign.toml\n",
+        f"{schema['description']}\n",
+        "All faults are shown at once; unknown keys are refused, and so are secrets. Editors that know JSON Schema can "
+        "use `schemas/campaign.schema.json` (`evener compare --schema` prints it). A file that it names may lie beside "
+        "it. [How to write one](../how-to/compare-models.md).\n",
+        "## Before the first table\n", _keys(schema | {"properties": plain}),
+        *sections,
+    ])  # fmt: skip
+
+
+def _headings() -> set[str]:
+    return {f"[{head.strip('[]')}]" for head in CAMPAIGN_TABLES}
 
 
 # ---- errors
@@ -257,6 +299,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     ),
     "evener eval --plan --json": ("what suites can prove, before anybody is asked", EvalPlan),
     "evener verdict --json": ("what evaluations of several candidates prove", Verdicts),
+    "evener compare FILE --dry-run --json": ("every step of a campaign in order, before it begins", Schedule),
     "evener judge --json": ("what a judge found, and its passport", JudgeResult),
     "evener suite list --json": ("our suites", list[CheckedSuite]),
     "evener suite check --json": ("a suite, and what could be made of it", CheckedSuite),

@@ -141,6 +141,12 @@ def test_what_is_made_here_is_planned_as_the_catalogue_has_it_and_its_source_is_
     assert round(made / 2**30, 1) == 15.4
     assert "Q4_K_M of Qwen3.6-27B-BF16 is made here: sizes are those of the catalogue" in schedule.notes
     assert {visit.candidate for visit in schedule.visits} >= {"alpha/CUDA0"}
+    assert not any("stays lost" in note for note in schedule.notes)
+
+
+def test_what_is_made_of_something_quantised_already_is_said() -> None:
+    schedule = planned('[speed]\n[[models]]\nmodel = "qwen3-0.6b:Q8_0"\nquantise = ["Q4_0"]\n')
+    assert "qwen3-0.6b-Q8_0-Q4_0 is made of Q8_0: what that has lost stays lost" in schedule.notes
 
 
 def test_the_demo_is_planned_before_it_is_fetched() -> None:

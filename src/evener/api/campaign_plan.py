@@ -258,6 +258,10 @@ class _Planning:
     def about_files(self) -> Iterator[str]:
         """What is an estimate, and what evener cannot fetch by itself."""
         yield from (known.weights.estimate for known in self.models.values() if known.weights.estimate)
+        for one in self.campaign.contestants:
+            source = self.models[one.name].source if one.name in self.models else None
+            if source is not None and source.quantisation not in quantising.LOSSLESS:
+                yield f"{one.name} is made of {source.quantisation}: what that has lost stays lost"
         alone = [(one.model, self.models.get(one.name)) for one in self.campaign.contestants]
         names = [model for model, known in alone if model and known and _is_catalogue(model, known)]
         if names:

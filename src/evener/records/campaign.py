@@ -147,7 +147,7 @@ class Unit:
     """One thing that is measured in a visit. `id` is the visit's and the measure's name; it is measured once."""
 
     id: str
-    measure: Measure
+    measure: Measure  # what is measured
     name: str  # what tells it from others of its kind: a profile's name, else the measure
     minutes: float | None = None  # predicted
 
@@ -158,14 +158,14 @@ class Visit:
     `candidate` the plan's name for it; both None for a server that runs already."""
 
     id: str
-    contestant: str
+    contestant: str  # its name
     block: int  # 1 is the first repeat; every block holds each layout once, in its own random order
-    role: VisitRole
+    role: VisitRole  # asked for by the file, what another is held against, or the first one once more
     layout: str | None
     candidate: str | None
-    cable: str | None
-    context: int
-    units: tuple[Unit, ...]
+    cable: str | None  # a link's name; None for one machine, or the plan's choice
+    context: int  # tokens per user
+    units: tuple[Unit, ...]  # empty where it does not fit
     load_minutes: float | None = None  # predicted, model fetched and hosts ready
     predicted: Value | None = None  # decode tokens per second of one user
     fullest: float | None = None  # share of the fullest card that the plan takes
@@ -182,10 +182,10 @@ class Visit:
 class Fetch:
     """A file that has to be here, or be made here, before the first visit that needs it."""
 
-    contestant: str
-    model: str
+    contestant: str  # the first one that needs it
+    model: str  # as the file names it
     bytes: int | None  # to fetch or write; 0 when it is here, None when nobody knows
-    how: Literal["here", "fetch", "quantise"]
+    how: Literal["here", "fetch", "quantise"]  # whether it is here, or what brings it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +195,9 @@ class Schedule:
     `proves` says, suite by suite, what the sizes can prove; `notes` what a reader must know.
     """
 
-    visits: tuple[Visit, ...]
-    fetches: tuple[Fetch, ...]
-    minutes: float | None
+    visits: tuple[Visit, ...]  # in order
+    fetches: tuple[Fetch, ...]  # files, each once
+    minutes: float | None  # predicted, of all of it; None where nobody knows of a part
     disk_bytes: int | None  # to fetch and write
     proves: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
