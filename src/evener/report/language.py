@@ -39,10 +39,6 @@ class Say:
     def comma(self) -> str:
         return self(", ")
 
-    def sentence(self, *parts: str) -> str:
-        """Parts of one sentence, and its end."""
-        return self("{sentence}.", sentence=self("; ").join(part for part in parts if part))
-
 
 @cache
 def table(language: Language) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from evener.report.evals_rows import signed
 from evener.report.language import Say
 
 SHOWN_QUESTIONS = 6
-SHOWN_PAIRS = 2  # per suite
+SHOWN_PAIRS = 1  # per suite
 _GAP = re.compile(r"a gap of (\d+) points")
 _SWEEP = re.compile(r"(\d+)-0 is the least that counts")
 

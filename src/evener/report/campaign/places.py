@@ -147,12 +147,16 @@ class _Place:
         whole = sum(e.state == "done" for e in ends) == len(self._visits)
         bad = next((e for e in ends if e.state not in ("done", "skipped")), None)
         if any(one.unit.measure != "canary" for one in self._taken):
-            return ("measured" if whole else "in part"), bad.why if bad else None
+            return ("measured" if whole else "in part"), bad.why if bad else self._dropped()
         if bad:
             return ("does not fit" if bad.state == "does not fit" else "failed"), bad.why
         if whole and self._taken:
             return "measured", None
-        return "not reached", next((e.why for e in ends if e.why), None)
+        return "not reached", self._dropped() or next((e.why for e in ends if e.why), None)
+
+    def _dropped(self) -> str | None:
+        gone = next((one for one in self._data.state.dropped if one.contestant == self._first.contestant), None)
+        return self._say("dropped after block {block}", block=gone.after_block) if gone else None
 
     def _load_s(self) -> Reading | None:
         ends = [(v, self._data.state.visit_ends.get(v.id)) for v in self._visits]

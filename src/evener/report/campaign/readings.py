@@ -10,11 +10,12 @@ from statistics import median as middle
 
 from evener.records.campaign import Unit
 from evener.records.context_limits import ContextLength
-from evener.records.load import Comfortable, Level, Limits, UsersResult
+from evener.records.load import Comfortable, Level, UsersResult
 from evener.records.run import Stage
 from evener.records.speed_rows import SpeedRow
 from evener.report import figures
 from evener.report.against_parts import SideFigure
+from evener.report.campaign.cells import within
 from evener.report.campaign.parts import (
     BlockFigure,
     CeilingStory,
@@ -25,7 +26,7 @@ from evener.report.campaign.parts import (
     TestStory,
 )
 from evener.report.language import Say
-from evener.report.words import kilo, number, percent
+from evener.report.words import kilo, percent
 from evener.stats.intervals import share_interval, tries_needed
 
 MOST_REQUESTS = 5_000  # more than that nobody would send to decide a count
@@ -160,7 +161,7 @@ class Readings:
         self, profile: str, asked: Comfortable, holds_for: int | None, after: LevelStory | None, *, open_: bool
     ) -> str:
         say, people = self._say, asked.unit == "people"
-        limits = self.limits(asked.limits)
+        limits = within(asked.limits, say)
         target = percent(asked.target_share)
         if holds_for is None:
             told = say("{profile}: not known to be comfortable even for {who}", profile=profile,
@@ -176,13 +177,6 @@ class Readings:
         who = self.who(after.users, people=people)
         next_ = say("for {who} more requests would tell", who=who) if open_ else say("not for {who}", who=who)
         return f"{told} ({held}{say('; ')}{next_})"
-
-    def limits(self, asked: Limits) -> str:
-        say = self._say
-        parts = [say("first token within {ms} ms", ms=f"{asked.ttft_ms:.0f}")] if asked.ttft_ms is not None else []
-        if asked.tpot_ms is not None:
-            parts.append(say("at least {rate} tok/s", rate=number(1000 / asked.tpot_ms)))
-        return say.comma.join(parts)
 
     # ---- speed, context
 

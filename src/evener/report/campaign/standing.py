@@ -87,6 +87,10 @@ def _word(
 def _answers(name: str, verdicts: Sequence[DimensionVerdict], say: Say) -> list[str]:
     out = [one.dimension for one in verdicts if name in one.dropped]
     may = [one.dimension for one in verdicts if name in one.best and len(one.standings) > 1]
+    if len(may) == len(verdicts) > 1:
+        return [say("may be the best in every suite")]
+    if len(out) == len(verdicts) > 1:
+        return [say("ruled out in every suite")]
     told = [say("may be the best in {suites}", suites=say.listed(may))] if may else []
     return told + ([say("ruled out in {suites}", suites=say.listed(out))] if out else [])
 

@@ -56,7 +56,7 @@ def tell(data: CampaignData, known: Known, say: Say) -> CampaignStory:
         canaries=canaries,
         judges=tuple(JudgedStory(contestant=c, judged=j) for c, found_ in known.judged.items() for j in found_),
         pareto=pareto(people, by_id, found, speeds),
-        flips=tuple(told.flips(found, all_places, best, speeds, say)),
+        flips=tuple(told.flips(people, found, all_places, best, speeds, say)),
         troubles=bad,
         dropped=data.state.dropped,
         changed=data.state.changed,

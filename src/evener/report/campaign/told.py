@@ -192,6 +192,7 @@ def _troubles(troubles: Sequence[Trouble], say: Say) -> Iterator[Caution]:
 
 
 def flips(
+    contestants: Sequence[ContestantStory],
     dimensions: Sequence[DimensionStory],
     places: Sequence[PlaceStory],
     best: Mapping[str, PlaceStory],
@@ -200,9 +201,10 @@ def flips(
 ) -> Iterator[str]:
     """What would change the first page: few scores, more questions, more requests, more blocks."""
     yield from answers.flips(dimensions, say)
+    kept = {one.name for one in contestants if one.word not in ("can be dropped", "dropped on the way")}
     for place in places:
         for one in place.comfort:
-            if place.is_ranked and one.requests_needed and one.unresolved_at:
+            if place.contestant in kept and place.is_ranked and one.requests_needed and one.unresolved_at:
                 yield say(
                     "{name}, {label}, {profile}: about {n} requests at {count} would decide whether that many are "
                     "comfortable",
