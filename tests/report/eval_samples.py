@@ -26,7 +26,11 @@ from evener.records.verdicts import (
     Disagreement,
     Ending,
     Fragile,
+    JudgedBy,
     PairVerdict,
+    PenaltyStanding,
+    PenaltyVerdict,
+    Preference,
     Said,
     Standing,
     Verdicts,
@@ -353,3 +357,63 @@ def verdicts(second: str = "beta") -> Verdicts:
             DifferingCondition(name="sampling", values={"alpha": "temperature: 0", second: "temperature: 0.7"}),
         ),
     )
+
+
+def judged_verdicts(name: str = "judge-1") -> Verdicts:
+    """The same, and what a judge and then two of them say of translations."""
+    whole = verdicts()
+    judge, other = (replace(JUDGED.judge, model=model) for model in (name, "judge-2"))
+    corrected = tuple(replace(one, candidate=who) for one, who in zip(JUDGED.corrected, ("alpha", "beta"), strict=True))
+    one = JudgedBy(
+        kind="mqm",
+        judges=(judge,),
+        passports=(JUDGED.passport,),
+        marks=(f"{name}: known labels right: 9 of 12",),
+        corrected=corrected,
+    )
+    both = replace(
+        one,
+        judges=(judge, other),
+        passports=(JUDGED.passport, JUDGED.passport),
+        together=JURY.together[0],
+        corrected=(),
+        split=6,
+    )
+    sound = replace(
+        whole.dimensions[0],
+        dimension=f"translation, no critical or major error, judged by more than half of {name} at judge.example "
+        "and judge-2 at judge.example",
+        judged=both,
+        disagreements=(),
+    )
+    penalties = PenaltyVerdict(
+        dimension=f"translation, zh-en, errors per 1000 source units, judged by {name} at judge.example",
+        judged=one,
+        standings=(
+            PenaltyStanding(
+                candidate="alpha", per_1000=12.5, interval=(4.0, 21.0), counted_wrong=14.0, segments=63, documents=15,
+                unscored=1,
+            ),
+            PenaltyStanding(
+                candidate="beta", per_1000=41.5, interval=(20.0, 63.0), counted_wrong=41.5, segments=63, documents=15,
+                unscored=0,
+            ),
+        ),
+        pairs=(
+            pair(
+                "alpha", "beta", word="better", gap=-29.0, interval=(-48.0, -10.0), p=0.004, p_holm=0.004,
+                test="sign flips", n=62, clusters=15, wins=12, losses=2, needed=None,
+            ),
+        ),
+        best=("alpha",),
+        dropped=("beta",),
+        noise=3.5,
+        sentence="alpha is the best; beta can be dropped",
+    )  # fmt: skip
+    preference = Preference(
+        judged=replace(one, kind="pair"),
+        pair=PairJudged(first="alpha", second="beta", first_wins=20, second_wins=4, ties=6, order_changed=3, p=0.002),
+        p_holm=0.002,
+        word="better",
+    )
+    return replace(whole, judged=(sound,), penalties=(penalties,), preferences=(preference,))

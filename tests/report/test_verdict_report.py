@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from eval_samples import HOSTILE, apart, said, verdicts
+from eval_samples import HOSTILE, apart, judged_verdicts, said, verdicts
 from rich.console import RenderableType
 from test_html import Page
 from test_terminal import shown
@@ -35,6 +35,49 @@ def test_the_view_of_a_verdict_looks_as_it_did(columns: int) -> None:
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
     assert max(map(len, text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_view_of_what_judges_said_looks_as_it_did(columns: int) -> None:
+    text = shown(verdict_view.view(replace(judged_verdicts(), dimensions=())), columns)
+    golden = GOLDENS / f"verdict-judged-{columns}.txt"
+    if os.environ.get("EVENER_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= columns
+
+
+def test_every_face_says_who_judged_and_what_the_judge_is_worth() -> None:
+    found = judged_verdicts()
+    texts = (
+        html.verdict_page(found),
+        verdict_written.markdown(found).replace("\\", ""),
+        " ".join(shown(verdict_view.view(found), 400).split()),
+    )
+    for text in texts:
+        assert "judged by more than half of judge-1 at judge.example and judge-2 at judge.example" in text
+        assert "passport of judge-1: known labels 9/12" in text
+        assert "agrees with people 8/10 (49%-94%), kappa 0.50" in text
+        assert "judges: judge-1: known labels right: 9 of 12" in text
+        assert "6 answers unscored: no majority of judges" in text
+        assert "alpha preferred: alpha against beta: 20 won, 4 lost, 6 ties (3 by order), p 0.002" in text
+        assert "noise floor: 3.5 between a candidate and itself" in text
+
+
+def test_a_sheet_tells_scores_of_code_from_those_of_judges() -> None:
+    rows = list(csv.DictReader(io.StringIO(verdict_written.csv(judged_verdicts()))))
+    by = {row["kind"]: row["judged_by"] for row in rows if row["judged_by"]}
+    assert by["candidate"] == "judge-1 at judge.example; judge-2 at judge.example"
+    assert by["penalty"] == by["preference"] == "judge-1 at judge.example"
+    assert [row["score"] for row in rows if row["kind"] == "penalty"] == ["12.5", "41.5"]
+    assert {row["judged_by"] for row in rows if row["dimension"] == "restraint"} == {""}
+
+
+def test_no_name_of_a_judge_is_obeyed() -> None:
+    found = judged_verdicts(HOSTILE)
+    assert "script" not in Page(html.verdict_page(found)).tags
+    assert "[red]x[/red]" in shown(verdict_view.view(found), 900)
+    assert "<script>" not in verdict_written.markdown(found)
 
 
 @pytest.mark.parametrize("table", [verdict_view.standings_table, verdict_view.pairs_table])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from evener.api import eval_runs, evals
 from evener.edges import run_folder
@@ -12,8 +13,9 @@ from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import review
 from evener.evals.judging import counting, families
 from evener.evals.judging.everybody import Everybody, everybody, passport_marks
+from evener.evals.judging.scores import left_to_judges
 from evener.records.answers import Answer, Judgement, Review
-from evener.records.evaluation import EvalAsked, EvalResult
+from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.questions import Question
 from evener.report.evals_parts import Evaluated, Judged, Jury, Labels
 
@@ -32,7 +34,7 @@ def read(data: RunData) -> Evaluated | None:
     return Evaluated(
         candidate=result.candidate if result else asked.candidate if asked else data.path.name,
         asked=asked,
-        result=result,
+        result=_left_to_judges(result, house),
         answers=len(latest),
         outcomes=dict(Counter(answer.outcome for answer in latest)),
         judged=tuple(_one_judge(house, name, questions, result) for name in house.judges),
@@ -57,6 +59,20 @@ def _questions(data: RunData, asked: EvalAsked | None) -> tuple[dict[str, Questi
         return eval_runs.questions_of(data), []
     except (ConfigurationError, NameUnknown) as error:
         return {}, [f"{error.message}: penalties of translations cannot be worked out"]
+
+
+def _left_to_judges(result: EvalResult | None, house: Everybody) -> EvalResult | None:
+    """What code left to judges is no longer called unscored where one of them has spoken."""
+    rubrics = [thing for one in house.voices if one.kind == "rubric" for said in one.judges.values() for thing in said]
+    judged = {asked.question for asked, _ in rubrics}
+
+    def told(one: SuiteResult) -> SuiteResult:
+        if one.arm != "single" or not judged & one.clusters.keys():
+            return one
+        known = replace(one.standing, reasons=left_to_judges(one.standing.reasons))
+        return replace(one, standing=known)
+
+    return result and replace(result, results=tuple(told(one) for one in result.results))
 
 
 def _one_judge(house: Everybody, name: str, questions: Mapping[str, Question], result: EvalResult | None) -> Judged:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evener.api import disagreements, eval_runs
+from evener.api import disagreements, eval_runs, judged_verdicts
 from evener.edges.run_folder import RunData, open_run, read_answers, require_different
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import canary
+from evener.evals.judging.scores import left_to_judges
 from evener.evals.verdicts import MARGIN, Dimension, verdict
 from evener.records.answers import Answer
 from evener.records.conditions import Conditions
@@ -42,20 +43,43 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
     canaries = _canaries(
         {name: _canary_answers(data.path, one) for name, data, one in zip(names, opened, results, strict=True)}, again
     )
+    heard = judged_verdicts.judged(
+        dict(zip(names, opened, strict=True)),
+        dict(zip(names, results, strict=True)),
+        again,
+        policy=policy,
+        margin=margin,
+        seed=seed,
+    )
     if not dimensions and not arms and not canaries:
         raise ConfigurationError("no two of these runs share a suite of the same questions")
     conditions = {name: data.run.conditions for name, data in zip(names, opened, strict=True)}
     differing = _differing(list(conditions.values()))
     return Verdicts(
         candidates=tuple(name for name in names if name not in again),
-        dimensions=tuple(dimensions),
+        dimensions=tuple(_by_code(one, heard.scored.get(one.dimension, frozenset())) for one in dimensions),
         arms=tuple(arms),
         differing=differing,
-        notes=(*_notes(results, names), *(spoken.notes if dimensions else ())),
+        notes=(*_notes(results, names), *(spoken.notes if dimensions else ()), *heard.notes),
         canaries=tuple(canaries),
         runs={name: data.run.id for name, data in zip(names, opened, strict=True)},
         conditions=_apart(conditions, first=differing),
+        judged=heard.dimensions,
+        penalties=heard.penalties,
+        preferences=heard.preferences,
     )
+
+
+def _by_code(one: DimensionVerdict, judged: Collection[str]) -> DimensionVerdict:
+    """What code said of a suite. What it left to judges is told apart from what nobody scored."""
+    said = one.sentence
+    if all(standing.mean is None for standing in one.standings):
+        said = "left to judges, below" if judged else "nothing was scored"
+
+    def told(found: Ending) -> Ending:
+        return replace(found, reasons=left_to_judges(found.reasons)) if found.candidate in judged else found
+
+    return replace(one, sentence=said, endings=tuple(told(end) for end in one.endings))
 
 
 def _result(data: RunData) -> EvalResult:

@@ -85,14 +85,18 @@ def verdict(
 
 def sentence(found: DimensionVerdict) -> str:
     """ "drop X and Y; A and B cannot be told apart", in words of the reader."""
-    dropped = _listed(found.dropped)
-    if not found.best:
+    return best_sentence(found.best, found.dropped)
+
+
+def best_sentence(best_set: Sequence[str], ruled_out: Sequence[str]) -> str:
+    dropped = _listed(ruled_out)
+    if not best_set:
         return "nothing was scored"
-    if len(found.best) == 1 and not found.dropped:
-        return f"only {found.best[0]} was scored"
-    if len(found.best) == 1:
-        return f"{found.best[0]} is the best; {dropped} can be dropped"
-    kept = f"which of {_listed(found.best)} is the best cannot be told"
+    if len(best_set) == 1 and not ruled_out:
+        return f"only {best_set[0]} was scored"
+    if len(best_set) == 1:
+        return f"{best_set[0]} is the best; {dropped} can be dropped"
+    kept = f"which of {_listed(best_set)} is the best cannot be told"
     return f"{dropped} can be dropped; {kept}" if dropped else kept
 
 

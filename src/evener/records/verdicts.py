@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from evener.records.answers import JudgeIdentity
+from evener.records.judging import CorrectedShare, Kind, PairJudged, Passport, Together
+
 Word = Literal[
     "better", "worse", "practically equal", "cannot be separated", "cannot be separated by design", "not comparable"
 ]
@@ -116,6 +119,23 @@ class DifferingCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedBy:
+    """Who scored what code did not: one judge, or several of whom more than half decide.
+
+    `passports` are in the order of the judges, over all runs compared. `marks` say what speaks against them,
+    `corrected` what people's labels of the random pool make of each share. `split` answers have no majority.
+    """
+
+    kind: Kind
+    judges: tuple[JudgeIdentity, ...]
+    passports: tuple[Passport, ...]
+    marks: tuple[str, ...] = ()
+    together: Together | None = None
+    corrected: tuple[CorrectedShare, ...] = ()
+    split: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DimensionVerdict:
     """Everything that one dimension proves. `best` holds the best candidate at 95 %; `dropped` are ruled out.
 
@@ -136,6 +156,46 @@ class DimensionVerdict:
     design: str
     endings: tuple[Ending, ...] = ()  # in the order of the standings
     disagreements: tuple[Disagreement, ...] = ()  # of the leader with the second, then with the third
+    judged: JudgedBy | None = None  # None: scored by code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PenaltyStanding:
+    """Errors of one candidate's translations in one direction: penalty per 1000 source units, lower is better."""
+
+    candidate: str
+    per_1000: float | None
+    interval: tuple[float, float] | None
+    counted_wrong: float | None  # with 25, a critical error, for each segment without a translation
+    segments: int
+    documents: int
+    unscored: int  # segments that nobody judged, or without a translation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PenaltyVerdict:
+    """What one judge's lists of errors prove about translations in one direction. Of a pair `gap` is first - second in
+    penalty per 1000 source units, and `word` is about the first: "better" has the lower penalty."""
+
+    dimension: str
+    judged: JudgedBy
+    standings: tuple[PenaltyStanding, ...]  # best first
+    pairs: tuple[PairVerdict, ...]
+    best: tuple[str, ...]
+    dropped: tuple[str, ...]
+    noise: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """What one judge prefers of two candidates' answers to the same questions, each asked in both orders. `word` is
+    about the first; `p_holm` is over all pairs of this judge."""
+
+    judged: JudgedBy
+    pair: PairJudged
+    p_holm: float | None
+    word: Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +220,10 @@ class CanaryVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """`evener verdict`. `arms` compare what one candidate did when asked once, voting, or reflecting.
+    """`evener verdict`. `dimensions` are scored by code, `judged`, `penalties` and `preferences` by judges.
 
-    `canaries` hold each candidate's canary against the first one's. `differing` names conditions that should have been
-    the same for all candidates and were not.
+    `arms` compare what one candidate did when asked once, voting, or reflecting. `canaries` hold each candidate's
+    canary against the first one's. `differing` names conditions that should have been the same for all and were not.
     """
 
     candidates: tuple[str, ...]
@@ -174,3 +234,6 @@ class Verdicts:
     runs: dict[str, str] = field(default_factory=dict)  # candidate -> the id of its run
     conditions: tuple[DifferingCondition, ...] = ()  # all that differ, those of `differing` first
     canaries: tuple[CanaryVerdict, ...] = ()
+    judged: tuple[DimensionVerdict, ...] = ()  # by judges, of what code did not score or scored in another way
+    penalties: tuple[PenaltyVerdict, ...] = ()
+    preferences: tuple[Preference, ...] = ()

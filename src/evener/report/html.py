@@ -86,7 +86,8 @@ def beside_page(found: Beside) -> str:
     """Several runs side by side, as one page."""
     from markupsafe import Markup
 
-    dimensions = (*found.evaluations.dimensions, *found.evaluations.arms) if found.evaluations else ()
+    known = found.evaluations
+    dimensions = (*known.dimensions, *known.judged, *known.arms) if known else ()
     text: str = _environment().get_template("beside.html.j2").render(
         found=found,
         view=beside_view,
@@ -106,7 +107,7 @@ def verdict_page(found: Verdicts) -> str:
     """Several candidates on the same questions, as one page."""
     from markupsafe import Markup
 
-    dimensions = (*found.dimensions, *found.arms)
+    dimensions = (*found.dimensions, *found.judged, *found.arms)
     text: str = _environment().get_template("verdict.html.j2").render(
         found=found,
         cautions=verdict_rows.cautions(found),
@@ -119,6 +120,11 @@ def verdict_page(found: Verdicts) -> str:
         ending_heads=verdict_rows.ENDING_HEADS,
         ending_row=verdict_rows.ending_row,
         remarks=verdict_rows.remarks,
+        penalty_heads=verdict_rows.PENALTY_HEADS,
+        penalty_row=verdict_rows.penalty_row,
+        penalty_pair_row=verdict_rows.penalty_pair_row,
+        penalty_remarks=verdict_rows.penalty_remarks,
+        preferences=verdict_rows.preferences(found),
         by_pair=verdict_rows.by_pair,
         whose=verdict_rows.whose,
         canary_line=verdict_rows.canary_line,

@@ -15,9 +15,10 @@ from evener.records.judging import (
     Passport,
     Together,
 )
+from evener.records.verdicts import JudgedBy
 from evener.report.evals_parts import Judged, Jury, Labels
 from evener.report.evals_rows import interval, p_value, points
-from evener.report.words import count, percent
+from evener.report.words import count, listed, percent
 
 PROBES = (
     ("known", "known labels"),
@@ -71,9 +72,9 @@ def judge_lines(one: Judged) -> list[str]:
     return lines + [f"mark: {mark}" for mark in one.marks]
 
 
-def passport_line(found: Passport) -> str:
-    tested = passport(found)
-    return f"passport: {', '.join(f'{name} {value}' for name, value in tested)}" if tested else "passport: not tested"
+def passport_line(found: Passport, *, of: str | None = None) -> str:
+    tested, whose = passport(found), "passport" if of is None else f"passport of {of}"
+    return f"{whose}: {', '.join(f'{name} {value}' for name, value in tested) or 'not tested'}"
 
 
 def mqm_line(found: MqmResult) -> str:
@@ -148,6 +149,23 @@ def together_lines(one: Together) -> list[str]:
 def _alike(pair: Alike, one: Together) -> str:
     told = f"{percent(pair.raw or 0.0)} of {pair.n} {THINGS[one.kind]} alike"
     return f"{pair.first} and {pair.second}: {told}{coefficients(pair.kappa, pair.kappa_interval, pair.ac1)}"
+
+
+def by_line(by: JudgedBy) -> str:
+    """By whom: one judge, or more than half of several."""
+    names = [f"{judge.model} at {judge.provider}" for judge in by.judges]
+    return f"judged by {names[0]}" if len(names) == 1 else f"judged by more than half of {listed(names)}"
+
+
+def by_lines(by: JudgedBy) -> list[str]:
+    """What these judges are worth, how far they and people agree, and what people make of their shares. What speaks
+    against them stands in front of the whole verdict."""
+    lines = [passport_line(passport, of=judge.model) for judge, passport in zip(by.judges, by.passports, strict=True)]
+    if by.together is not None:
+        lines += together_lines(by.together)
+    if by.split:
+        lines.append(f"{count(by.split, 'answer')} unscored: no majority of judges")
+    return [*lines, *corrected_lines(by.corrected)]
 
 
 def label_lines(found: Sequence[Labels]) -> list[str]:

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evener.records.verdicts import CanaryVerdict, DimensionVerdict, Disagreement, Ending, PairVerdict, Verdicts
-from evener.report.evals_rows import outcomes, p_value, points, signed, signed_interval
+from evener.records.verdicts import (
+    CanaryVerdict,
+    DimensionVerdict,
+    Disagreement,
+    Ending,
+    JudgedBy,
+    PairVerdict,
+    PenaltyStanding,
+    PenaltyVerdict,
+    Preference,
+    Verdicts,
+)
+from evener.report.evals_rows import outcomes, p_value, points, reasons, signed, signed_interval
 from evener.report.forest import Line
+from evener.report.judges_rows import by_line, by_lines, pair_line
 from evener.report.parts import Caution
 from evener.report.rows import condition
 from evener.report.words import UNKNOWN, count, listed, number, percent
@@ -20,6 +32,7 @@ CANARY = {
     "unknown": "cannot be compared",
 }
 PAIR_HEADS = ("pair", "#gap", "#95 %", "#won-lost", "#p (Holm)", "verdict")
+PENALTY_HEADS = ("candidate", "#penalty", "#95 %", "#if 25 without", "#segments", "#documents", "#unscored")
 ENDING_HEADS = (
     "candidate", "#left out", "#counted wrong", "#answers", "#cut short", "#thinking", "other outcomes", "#tokens",
     "#seconds",
@@ -35,20 +48,89 @@ def _cautions(found: Verdicts) -> Iterator[Caution]:
     if found.differing:
         names = listed([condition(name) for name in found.differing])
         yield Caution(grave=True, text=f"The candidates were not asked alike, or nobody knows: {names}")
-    for one in found.dimensions:
-        for ending in one.endings:
+    for code in found.dimensions:
+        for ending in code.endings:
             if (ending.truncated or 0.0) >= TRUNCATED_FROM:
                 said = f"{percent(ending.truncated or 0.0)} of the answers were cut short"
-                yield Caution(grave=True, text=f"{one.dimension}: {ending.candidate}: {said}")
+                yield Caution(grave=True, text=f"{code.dimension}: {ending.candidate}: {said}")
+    every: tuple[DimensionVerdict | PenaltyVerdict, ...] = (*found.dimensions, *found.judged, *found.penalties)
+    for one in every:
         if flips := [f"{pair.first} and {pair.second}" for pair in one.pairs if pair.flips_with_policy]:
             text = f"{one.dimension}: the word on {listed(flips)} hangs on what becomes of answers that are no evidence"
             yield Caution(grave=False, text=text)
+    for mark in dict.fromkeys(mark for by in _judges(found) for mark in by.marks):
+        yield Caution(grave=False, text=f"judges: {mark}")
     for pair in found.canaries:
         if pair.word == "differs":
             yield Caution(grave=True, text=f"canary: {canary_line(pair)}")
     for note in found.notes:
         if "were cut short at" not in note:  # said above, with the share of each
             yield Caution(grave="must not be used" in note or ": incomplete:" in note, text=note)
+
+
+def _judges(found: Verdicts) -> Iterator[JudgedBy]:
+    yield from (one.judged for one in found.judged if one.judged is not None)
+    yield from (one.judged for one in found.penalties)
+    yield from (one.judged for one in found.preferences)
+
+
+def penalty_row(standing: PenaltyStanding) -> tuple[str, ...]:
+    """In the order of PENALTY_HEADS."""
+    return (
+        standing.candidate,
+        _penalty(standing.per_1000),
+        UNKNOWN if standing.interval is None else "-".join(f"{end:.0f}" for end in standing.interval),
+        _penalty(standing.counted_wrong),
+        str(standing.segments),
+        str(standing.documents),
+        str(standing.unscored) if standing.unscored else UNKNOWN,
+    )
+
+
+def penalty_pair_row(pair: PairVerdict) -> tuple[str, ...]:
+    """In the order of PAIR_HEADS, in penalty per 1000 source units."""
+    ends = UNKNOWN if pair.interval is None else " to ".join(f"{end:+.0f}" for end in pair.interval)
+    gap = UNKNOWN if pair.gap is None else f"{pair.gap:+.1f}"
+    return (
+        f"{pair.first} / {pair.second}", gap, ends, f"{pair.wins}-{pair.losses}", p_value(pair.p_holm), pair_word(pair),
+    )  # fmt: skip
+
+
+def penalty_remarks(one: PenaltyVerdict) -> list[str]:
+    lines = ["lower is better; of a pair, won and lost documents"]
+    if one.noise is not None:
+        lines.append(f"noise floor: {one.noise:.1f} between a candidate and itself")
+    return [*lines, *by_lines(one.judged)]
+
+
+def _penalty(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.1f}"
+
+
+def preference_line(one: Preference) -> str:
+    """Who is preferred, in pairs that were judged in both orders."""
+    word = {"better": f"{one.pair.first} preferred", "worse": f"{one.pair.second} preferred"}.get(one.word, one.word)
+    return f"{word}: {pair_line(one.pair)}, by Holm {p_value(one.p_holm)}"
+
+
+def preferences(found: Verdicts) -> list[tuple[str, list[str]]]:
+    """(by whom, what of each pair and what these judges are worth)."""
+    told: dict[str, list[Preference]] = {}
+    for one in found.preferences:
+        told.setdefault(by_line(one.judged), []).append(one)
+    return [
+        (
+            name,
+            [preference_line(one) for one in mine]
+            + list(dict.fromkeys(line for one in mine for line in by_lines(one.judged))),
+        )
+        for name, mine in told.items()
+    ]
+
+
+def unscored(one: DimensionVerdict) -> list[str]:
+    """Why answers have no score, of each candidate that has such."""
+    return [f"{end.candidate}: unscored: {reasons(end.reasons)}" for end in one.endings if end.reasons]
 
 
 def canary_line(pair: CanaryVerdict) -> str:
@@ -109,7 +191,7 @@ def remarks(one: DimensionVerdict) -> list[str]:
         lines.append(f"noise floor: {one.noise * 100:.1f} points between a candidate and itself")
     if one.policy == "counted wrong":
         lines.append("answers that are no evidence are counted as wrong")
-    return lines
+    return lines if one.judged is None else [*lines, *by_lines(one.judged)]
 
 
 def lines(one: DimensionVerdict) -> list[Line]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evener.records.verdicts import DimensionVerdict, Standing, Verdicts
+from evener.records.verdicts import DimensionVerdict, PenaltyVerdict, Standing, Verdicts
 from evener.report import cells
 from evener.report.evals_rows import interval, outcomes, points
-from evener.report.verdict_rows import PAIR_HEADS, canary_line, cautions, pair_row, remarks
+from evener.report.verdict_rows import (
+    PAIR_HEADS,
+    PENALTY_HEADS,
+    canary_line,
+    cautions,
+    pair_row,
+    penalty_pair_row,
+    penalty_remarks,
+    penalty_row,
+    preferences,
+    remarks,
+    unscored,
+)
 
 STRIP = 30
 _FOLDS = 13  # the least width of a column that folds; the same for all, or rich cuts off the last
@@ -22,7 +35,13 @@ def view(found: Verdicts) -> RenderableType:
     parts: list[RenderableType] = [
         cells.bullet("✕" if c.grave else "!", c.text, "red" if c.grave else "yellow") for c in cautions(found)
     ]
-    for one in (*found.dimensions, *found.arms):
+    for one in (*found.dimensions, *found.judged):
+        parts += [Text(), *_dimension(one)]
+    for penalty in found.penalties:
+        parts += [Text(), *_penalty(penalty)]
+    for name, lines in preferences(found):
+        parts += [Text(), cells.text(("in pairs", "bold"), f", {name}"), *_bullets(lines)]
+    for one in found.arms:
         parts += [Text(), *_dimension(one)]
     parts += [cells.text("\n", ("canary", "bold"), f": {canary_line(pair)}") for pair in found.canaries]
     return Group(*parts)
@@ -34,10 +53,23 @@ def _dimension(one: DimensionVerdict) -> Iterator[RenderableType]:
     if one.pairs:
         yield Text()
         yield pairs_table(one)
-    yield from (cells.text((line, "dim")) for line in remarks(one))
+    yield from (cells.text((line, "dim")) for line in (*unscored(one), *remarks(one)))
     if one.disagreements:
         names = ", ".join(dict.fromkeys(apart.question for apart in one.disagreements))
         yield cells.text((f"farthest apart on {names}: --html FILE shows both answers", "dim"))
+
+
+def _penalty(one: PenaltyVerdict) -> Iterator[RenderableType]:
+    yield cells.text((one.dimension, "bold"), ": ", (one.sentence, "cyan"))
+    yield _table(PENALTY_HEADS, [penalty_row(standing) for standing in one.standings], ("documents", "if 25 without"))
+    if one.pairs:
+        yield Text()
+        yield _table(PAIR_HEADS, [penalty_pair_row(pair) for pair in one.pairs], ("won-lost", "95 %"))
+    yield from (cells.text((line, "dim")) for line in penalty_remarks(one))
+
+
+def _bullets(lines: Sequence[str]) -> Iterator[RenderableType]:
+    return (Padding(cells.bullet("-", line), (0, 0, 0, 2)) for line in lines)
 
 
 def standings_table(one: DimensionVerdict, *, width: int | None = None) -> RenderableType:
@@ -81,14 +113,21 @@ def strip(mean: float | None, ends: tuple[float, float] | None) -> str:
 
 def pairs_table(one: DimensionVerdict, *, width: int | None = None) -> RenderableType:
     """One row per pair; the word is about the first."""
+    return _table(PAIR_HEADS, [pair_row(pair) for pair in one.pairs], ("won-lost", "95 %"), width=width)
+
+
+def _table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str], *, width: int | None = None
+) -> RenderableType:
+    """Columns of `optional` are left out, in this order, where there is no room."""
 
     def build(dropped: Collection[str]) -> Table:
-        kept = [n for n, head in enumerate(PAIR_HEADS) if head.removeprefix("#") not in dropped]
-        table = cells.table(*(PAIR_HEADS[n] for n in kept))
-        table.columns[0].min_width = table.columns[-1].min_width = _FOLDS
-        for pair in one.pairs:
-            row = pair_row(pair)
+        kept = [n for n, head in enumerate(heads) if head.removeprefix("#") not in dropped]
+        table = cells.table(*(heads[n] for n in kept))
+        for column in (table.columns[0], table.columns[-1]):
+            column.min_width = column.min_width if column.no_wrap else _FOLDS
+        for row in rows:
             table.add_row(*(cells.text(row[n]) for n in kept))
         return table
 
-    return cells.Fitted(build, ("won-lost", "95 %"), width=width)
+    return cells.Fitted(build, optional, width=width)

@@ -5,18 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evener.records.verdicts import DimensionVerdict, Disagreement, Ending, PairVerdict, Standing, Verdicts
+from evener.records.verdicts import (
+    DimensionVerdict,
+    Disagreement,
+    Ending,
+    JudgedBy,
+    PairVerdict,
+    PenaltyVerdict,
+    Preference,
+    Standing,
+    Verdicts,
+)
 from evener.report.evals_rows import interval, outcomes, points, reasons
 from evener.report.plain_tables import csv_text, escaped, markdown_table
 from evener.report.verdict_rows import (
     ENDING_HEADS,
     PAIR_HEADS,
+    PENALTY_HEADS,
     by_pair,
     canary_line,
     cautions,
     ending_row,
     pair_row,
+    penalty_pair_row,
+    penalty_remarks,
+    penalty_row,
+    preferences,
     remarks,
+    unscored,
     whose,
 )
 from evener.report.words import UNKNOWN, shorten
@@ -32,7 +48,13 @@ def markdown(found: Verdicts) -> str:
     parts.append(
         "".join(f"- **{escaped(c.text)}**\n" if c.grave else f"- {escaped(c.text)}\n" for c in cautions(found))
     )
-    for one in (*found.dimensions, *found.arms):
+    for one in (*found.dimensions, *found.judged):
+        parts += _dimension(one)
+    for penalty in found.penalties:
+        parts += _penalty(penalty)
+    for name, said in preferences(found):
+        parts += [f"#### In pairs, {escaped(name)}\n", _list(said)]
+    for one in found.arms:
         parts += _dimension(one)
     if found.canaries:
         parts += ["#### Canary\n", _list([canary_line(pair) for pair in found.canaries])]
@@ -53,12 +75,21 @@ def _dimension(one: DimensionVerdict) -> Iterator[str]:
         yield markdown_table(PAIR_HEADS, [[escaped(cell) for cell in pair_row(pair)] for pair in one.pairs])
     if one.endings:
         yield markdown_table(ENDING_HEADS, [[escaped(cell) for cell in ending_row(end)] for end in one.endings])
-    yield _list(remarks(one))
+    yield _list([*unscored(one), *remarks(one)])
     for pair, apart in by_pair(one.disagreements):
         yield f"##### Where {escaped(pair)} lie farthest apart\n"
         yield "".join(_apart(each) for each in apart)
         yield "Whose they are:\n"  # below them all, so that they can be read without knowing
         yield _list([f"{each.question}: {whose(each)}" for each in apart])
+
+
+def _penalty(one: PenaltyVerdict) -> Iterator[str]:
+    yield f"#### {escaped(one.dimension)}\n"
+    yield f"**{escaped(one.sentence)}.**\n"
+    yield markdown_table(PENALTY_HEADS, [[escaped(cell) for cell in penalty_row(each)] for each in one.standings])
+    if one.pairs:
+        yield markdown_table(PAIR_HEADS, [[escaped(cell) for cell in penalty_pair_row(pair)] for pair in one.pairs])
+    yield _list(penalty_remarks(one))
 
 
 def _standing(standing: Standing, one: DimensionVerdict) -> tuple[str, ...]:
@@ -83,8 +114,11 @@ def _list(lines: Sequence[str]) -> str:
 
 
 def csv(found: Verdicts) -> str:
-    """A line per candidate and per pair of each dimension. Shares are 0 to 1; unknown is an empty cell."""
-    rows = [row for one in (*found.dimensions, *found.arms) for row in _rows(one, found)]
+    """A line per candidate and per pair of each dimension. Shares are 0 to 1, penalties per 1000 source units; unknown
+    is an empty cell, `judged_by` is empty where code scored."""
+    rows = [row for one in (*found.dimensions, *found.judged, *found.arms) for row in _rows(one, found)]
+    rows += [row for one in found.penalties for row in _penalty_rows(one, found)]
+    rows += [_preference(one) for one in found.preferences]
     heads = list(dict.fromkeys(name for row in rows for name in row))
     return csv_text(heads, [[row.get(head) for head in heads] for row in rows])
 
@@ -94,13 +128,39 @@ def _rows(one: DimensionVerdict, found: Verdicts) -> Iterator[Row]:
     for standing in one.standings:
         low, high = standing.interval or (None, None)
         yield (
-            {"kind": "candidate", "dimension": one.dimension, "policy": one.policy, "first": standing.candidate}
+            {"kind": "candidate", "dimension": one.dimension, "judged_by": _judges(one.judged)}
+            | {"policy": one.policy, "first": standing.candidate}
             | {"run": found.runs.get(standing.candidate), "score": standing.mean, "low": low, "high": high}
             | {"n": standing.n, "clusters": standing.clusters, "unscored": standing.unscored}
             | {"may_be_best": _best(standing, one)}
             | (_ending(endings[standing.candidate]) if standing.candidate in endings else {})
         )
     yield from (_pair(pair, one) for pair in one.pairs)
+
+
+def _judges(by: JudgedBy | None) -> str | None:
+    return None if by is None else "; ".join(f"{judge.model} at {judge.provider}" for judge in by.judges)
+
+
+def _penalty_rows(one: PenaltyVerdict, found: Verdicts) -> Iterator[Row]:
+    about: Row = {"dimension": one.dimension, "judged_by": _judges(one.judged)}
+    for each in one.standings:
+        low, high = each.interval or (None, None)
+        yield {"kind": "penalty"} | about | {
+            "first": each.candidate, "run": found.runs.get(each.candidate), "score": each.per_1000, "low": low,
+            "high": high, "n": each.segments, "clusters": each.documents, "unscored": each.unscored,
+            "may_be_best": "yes" if each.candidate in one.best else "no", "counted_wrong": each.counted_wrong,
+        }  # fmt: skip
+    for pair in one.pairs:
+        yield {"kind": "penalty pair"} | about | _gap(pair)
+
+
+def _preference(one: Preference) -> Row:
+    return {
+        "kind": "preference", "dimension": "in pairs", "judged_by": _judges(one.judged), "first": one.pair.first,
+        "second": one.pair.second, "wins": one.pair.first_wins, "losses": one.pair.second_wins, "ties": one.pair.ties,
+        "by_order": one.pair.order_changed, "p": one.pair.p, "p_holm": one.p_holm, "verdict": one.word,
+    }  # fmt: skip
 
 
 def _ending(one: Ending) -> Row:
@@ -112,10 +172,15 @@ def _ending(one: Ending) -> Row:
 
 
 def _pair(pair: PairVerdict, one: DimensionVerdict) -> Row:
+    about: Row = {"kind": "pair", "dimension": one.dimension, "judged_by": _judges(one.judged), "policy": one.policy}
+    return about | _gap(pair)
+
+
+def _gap(pair: PairVerdict) -> Row:
     low, high = pair.interval or (None, None)
     return {
-        "kind": "pair", "dimension": one.dimension, "policy": one.policy, "first": pair.first, "second": pair.second,
-        "gap": pair.gap, "low": low, "high": high, "n": pair.n, "clusters": pair.clusters, "wins": pair.wins,
-        "losses": pair.losses, "p": pair.p, "p_holm": pair.p_holm, "test": pair.test, "verdict": pair.word,
+        "first": pair.first, "second": pair.second, "gap": pair.gap, "low": low, "high": high, "n": pair.n,
+        "clusters": pair.clusters, "wins": pair.wins, "losses": pair.losses, "p": pair.p, "p_holm": pair.p_holm,
+        "test": pair.test, "verdict": pair.word,
         "needed": pair.needed, "hangs_on_policy": "yes" if pair.flips_with_policy else "no",
     }  # fmt: skip
