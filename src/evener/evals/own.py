@@ -150,5 +150,6 @@ def lines_of(suite: Suite) -> str:
     """A suite as the text of its file: a header, then one question per line, without what is empty."""
     header = {"suite": suite.name, "version": suite.version, "title": suite.title}
     header |= {"licence": suite.licence} if suite.licence else {}
+    header |= {"notes": list(suite.notes)} if suite.notes else {}
     rows = [{k: v for k, v in to_data(q).items() if v not in (None, [], False)} for q in suite.questions]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in (header, *rows))

@@ -26,6 +26,7 @@ SHIPPED = ("translation", "restraint", "coding", "instructions", "canary", "reca
 MOST_FAULTS = 8  # named at once
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "translation": ("references",),
+    "final": ("references",),
     "tests": ("tests", "language"),
     "fill": ("tests", "language"),
     "edit": ("references", "context"),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 Scoring = Literal[
     "translation",  # chrF and BLEU against the references; a judge's MQM where there is one
     "match",  # one of the references, normalised, or an abstention where there is no reference
+    "final",  # a last line "Answer: ..." says one of the references
     "tests",  # the tests pass in a sandbox
     "tool-call",  # the call asked for, as JSON
     "edit",  # the file after the edit is the reference

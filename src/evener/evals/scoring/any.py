@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evener.evals.scoring import checks, edits, match, recall, running, tools, translation
+from evener.evals.scoring import checks, edits, final, match, recall, running, tools, translation
 from evener.ports import Sandbox
 from evener.records.answers import Answer, Score
 from evener.records.questions import Question
@@ -10,6 +10,7 @@ from evener.records.questions import Question
 PURE = {
     "translation": translation.score,
     "match": match.score,
+    "final": final.score,
     "recall": recall.score,
     "tool-call": tools.score,
     "edit": edits.score,

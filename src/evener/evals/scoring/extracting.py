@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from evener.evals.scoring import edits, match, tools
+from evener.evals.scoring import edits, final, match, tools
 from evener.evals.scoring.declining import declines, rejects
 from evener.records.answers import Answer
 from evener.records.questions import Question
@@ -43,6 +43,8 @@ def extracted(question: Question, answer: Answer) -> str | None:
     if question.scoring == "edit":
         after = edits.apply(question.category, question.context or "", answer.text, language=question.language)
         return edits.plain(after) if isinstance(after, str) else None
+    if question.scoring == "final":
+        return _final(question, final.said(answer.text))
     if question.scoring == "recall" and (named := _named(question, answer.text)):
         return named
     takes_back = question.category in match.DECLINING_IS_RIGHT_TOO and rejects(answer.text)
@@ -61,13 +63,23 @@ def agree(a: str, b: str) -> bool:
 def phrase(prompt: str, text: str) -> str:
     """The words of a reply that answer: of what it calls its answer, or of its first sentence, those that are not the
     question's own and not there for grammar. All of them where nothing else is left."""
-    final = [said for said in _FINAL.findall(text) if match.plain(said)]
-    sentences = final[-1:] or _SENTENCE.findall(_LABEL.sub("", text))
+    called = [said for said in _FINAL.findall(text) if match.plain(said)]
+    sentences = called[-1:] or _SENTENCE.findall(_LABEL.sub("", text))
     plain = next((plain for sentence in sentences if (plain := match.plain(sentence))), "")
     if _HAN.search(plain):
         return _chinese(prompt, plain.replace(" ", "")) or plain
     asked = set(match.plain(prompt).split())
     return " ".join(word for word in plain.split() if word not in asked and not _AROUND.fullmatch(word)) or plain
+
+
+def _final(question: Question, said: str | None) -> str | None:
+    """Numbers in one form. A letter is what it begins with, where letters are asked for."""
+    if said is None:
+        return None
+    numbers = final.NUMBER.findall(said)
+    if len(numbers) == 1:
+        return f"{float(numbers[0]):g}"
+    return said[:1] if all(len(one) == 1 for one in question.references) and said[1:2] in ("", " ") else said
 
 
 def _named(question: Question, text: str) -> str:
