@@ -25,6 +25,7 @@ from evener.records.campaign import (
     Campaign,
     Contestant,
     ContextAsked,
+    JudgeAsked,
     Measure,
     Notify,
     Schedule,
@@ -387,3 +388,45 @@ async def test_who_cannot_be_told_is_a_caution_and_no_failure(server: FakeEngine
     assert len(texts) == 1
     assert said in texts[0]
     assert "secret" not in texts[0]
+
+
+# ---- judges
+
+
+def translations(tmp_path: Path) -> AnswersAsked:
+    fields = {"category": "en-zh", "scoring": "translation", "references": ["第1号。"], "source": "a test"}
+    lines = [fields | {"id": f"t{i}", "cluster": f"d{i}", "prompt": f"Translate: Number {i}."} for i in range(3)]
+    path = tmp_path / "translations.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return AnswersAsked(suites=(str(path),))
+
+
+async def test_judges_come_after_all_answers_and_judge_each_run_once(server: FakeEngine, tmp_path: Path) -> None:
+    async with scripted(Scripted(lambda _body: "Fine.\nVERDICT: 0", model="claude-test")) as judge:
+        asked = JudgeAsked(name="fair", url=judge.url, model="claude-test")
+        answers = replace(translations(tmp_path), judges=(asked,))
+        path = begin(campaign_of(server, "a", "b", answers=answers), visit_of("a", "answers"), visit_of("b", "answers"))
+        heard = Heard()
+        await made(path, heard)
+        judged = [m["fact"]["data"] for m in heard.messages if m.get("fact", {}).get("kind") == "judged"]
+        assert judged == [{"judge": "fair", "unit": f"{one}/endpoint/1:answers", "why": None} for one in ("a", "b")]
+        assert heard.kinds().index("judged") > max(i for i, k in enumerate(heard.kinds()) if k == "visit ended")
+        counted = len(judge.bodies)
+        await made(path)
+        assert len(judge.bodies) == counted
+    state = read(path).data.state
+    for end in state.ends.values():
+        assert run_folder.read_judgements(path / "runs" / str(end.run))
+
+
+async def test_a_judge_that_does_not_answer_is_said_and_the_campaign_is_complete(
+    server: FakeEngine, tmp_path: Path
+) -> None:
+    asked = JudgeAsked(name="gone", url="http://127.0.0.1:9", model="claude-test")
+    answers = replace(translations(tmp_path), judges=(asked,))
+    path = begin(campaign_of(server, answers=answers), visit_of("a", "answers"))
+    heard = Heard()
+    ended = await made(path, heard)
+    (judged,) = (m["fact"]["data"] for m in heard.messages if m.get("fact", {}).get("kind") == "judged")
+    assert "no judge answers at http://127.0.0.1:9" in judged["why"]
+    assert (ended.partial, ended.status.state) == (None, "complete")

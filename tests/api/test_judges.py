@@ -240,6 +240,12 @@ async def test_answers_that_code_scores_need_no_judge(suite):
         await judged([name])
 
 
+async def test_answers_that_are_no_evidence_are_not_judged_and_it_is_said_why(suite):
+    name = await run(suite, "m", lambda body: "")
+    with pytest.raises(ConfigurationError, match="none of the 6 answers to be judged is evidence.*: 6 empty"):
+        await judged([name])
+
+
 async def test_one_judge_is_reported_once_whatever_it_was_asked(suite):
     name = await run(suite, "m", poor)
     await judged([name])
@@ -325,3 +331,15 @@ def test_what_stays_at_home_is_said_to_stay_and_is_not_asked(capsys):
 def test_chinese_costs_more_tokens_than_its_characters_would_in_english():
     assert judges._tokens("abcdef") == 2
     assert judges._tokens("一二三四") == 6
+
+
+async def test_a_judge_may_see_the_answers_to_some_suites_only(suite, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text("\n".join(json.dumps(q | {"id": f"o-{q['id']}", "cluster": f"o-{q['id']}"}) for q in QUESTIONS))
+    async with scripted(Scripted(good)) as server:
+        asked = evals.EvalAsked(candidate="good", suites=(str(suite), str(other)), sha256=(), parallel=0)
+        name = (await evals.evaluate(server.url, asked, report=lambda _: None)).path.name
+    await judged([name], suites=(str(other),))
+    data = run_folder.open_run(run_folder.find_run(state.runs_folder(), name))
+    seen = {one.asked.question for one in read_judgements(data.path) if one.probe is None}
+    assert seen == {f"o-t{i}" for i in range(6)}

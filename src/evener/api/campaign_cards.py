@@ -17,6 +17,7 @@ from evener.records.events import Progress
 from evener.records.rig import Host
 
 LOOK_EVERY_S = 10.0
+GIVEN_BACK_WITHIN_S = 20.0
 COOL_WITHIN_S = 600.0
 COLD = "cards cold"  # the fact that holds how warm they were before the first visit
 
@@ -43,17 +44,23 @@ def _beyond(host: Host, card: Card) -> Iterator[str]:
 
 
 async def clean(rig: Rig, *, wait: bool, report: Report) -> Scan:
-    """A scan in which every card is ours to measure. Raises CardsHeld naming the holders, unless it is to `wait`."""
+    """A scan in which every card is ours to measure. Raises CardsHeld naming the holders, unless it is to `wait`.
+
+    What has just been killed needs a moment to give its memory back: it is looked at again before it is a holder.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + GIVEN_BACK_WITHIN_S
     while True:
         report(Progress(what="looking at the cards"))
         scan = await rig.scan()
         taken = list(held_by_others(rig, scan))
         if not taken:
             return scan
-        if not wait:
+        late = loop.time() > deadline
+        if late and not wait:
             raise CardsHeld("; ".join(taken), hint="free them, or declare them as residents in rig.toml")
         report(Progress(what="waiting for cards", detail="; ".join(taken)))
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(LOOK_EVERY_S if late else 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ async def _by(sitting: Sitting, judge: JudgeAsked, door: str) -> None:
         model=None if judge.api == LOCAL else judge.model,
         api="anthropic" if judge.api == "anthropic" else "openai",
         api_key_env=judge.api_key_env,
+        suites=judge.suites,
     )
     for unit in _left(sitting, judge):
         run = sitting.journal.state.ends[unit].run

@@ -21,18 +21,21 @@ from evener.api.campaign_units import Measuring
 from evener.api.deployments import checked
 from evener.api.plans import Planned
 from evener.api.rig import Rig
-from evener.api.session import OnMessage, Session, supervise
+from evener.api.session import OnMessage, Session, ports_free, supervise
 from evener.codec import from_data, to_data
 from evener.errors import (
     CannotRun,
     ConfigurationError,
     DeviceMissing,
     DoesNotFit,
+    EngineMissing,
+    EngineUnfit,
     EvenerError,
     HostBusy,
     HostUnreachable,
     Interrupted,
     LaunchError,
+    PortTaken,
 )
 from evener.launch.bring_up import Up
 from evener.plan.what_if import World, linked
@@ -43,6 +46,7 @@ from evener.records.plan import Candidate
 from evener.records.verification import CardCheck, FreedCheck
 from evener.together import until
 
+WORLD = (HostBusy, HostUnreachable, PortTaken, EngineMissing, EngineUnfit, Interrupted)
 ATTEMPTS = 2  # what dies once may have been killed; what dies twice is a result
 BACK_WITHIN_S = 600.0  # how long a host may be away, e.g. while it starts again
 LOOK_EVERY_S = 5.0
@@ -121,7 +125,7 @@ async def made(visit: Visit, sitting: Sitting) -> None:
 
 def what_stops(error: EvenerError) -> bool:
     """Whether it is no fault of what is measured: it would be the same for the next one."""
-    return isinstance(error, HostBusy | HostUnreachable | Interrupted) or error.message.startswith("cannot write")
+    return isinstance(error, WORLD) or error.message.startswith("cannot write")
 
 
 async def _as_it_is(visit: Visit, contestant: Contestant, sitting: Sitting) -> VisitEnd:
@@ -262,6 +266,7 @@ async def _up(
         load.session = session
         await session.layout(candidate, work)
 
+    await ports_free(candidate, planned.rig.shells())
     await supervise(
         planned,
         [candidate],

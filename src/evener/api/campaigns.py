@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,6 +103,7 @@ def _now(journal: Journal, *, is_running: bool) -> CampaignStatus:
 async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
     """Make what is left of a campaign. Raises HostBusy while another session makes it, and whatever stops it: then it
     goes on from there another time."""
+    require_keys(state_of(campaign_folder.read(path).facts).campaign)
     with run_folder.alone(path):
         journal = campaign_folder.reopen(path)
         log = VisitLog(folder=journal.folder)
@@ -131,6 +133,15 @@ async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
         ended = Ended(path=path, status=over, partial=partial, is_clean=_is_clean(journal))
         await _tell(campaign, journal, _news(ended))
         return ended
+
+
+def require_keys(campaign: Campaign) -> None:
+    """Raises ConfigurationError for the first key that is named and not there: better now than in the middle of it."""
+    judges = campaign.answers.judges if campaign.answers else ()
+    named = [(one.name, one.api_key_env) for one in campaign.contestants] + [(j.name, j.api_key_env) for j in judges]
+    for name, variable in named:
+        if variable and not os.environ.get(variable, "").strip():
+            raise ConfigurationError(f"{name}: ${variable} is not set", hint=f"export {variable}=...")
 
 
 async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMessage) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import json
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from evener.edges.run_folder import RunData, RunFolder
 from evener.edges.writing import write_whole, writing
 from evener.errors import CannotRun, ConfigurationError, HostError, Interrupted
 from evener.evals import suites
-from evener.evals.judging import counting, everybody, families, labels, talking, tasks
+from evener.evals.judging import counting, everybody, families, labels, scores, talking, tasks
 from evener.evals.judging.talking import Api, Judge
 from evener.evals.judging.tasks import Task
 from evener.ports import Chat, ChatReply, Report
@@ -60,6 +60,7 @@ class JudgeAsked:
     timeout_s: float = 300.0
     price_in: float | None = None
     price_out: float | None = None
+    suites: tuple[str, ...] = ()  # whose answers it sees, as the evaluation was asked for them; () for all
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -108,7 +109,7 @@ async def judge(
     is of a candidate's own family, its key is missing, or `agree` says no; HostBusy while another session judges this
     run, or goes on with it.
     """
-    runs = [_open(name, base) for name in named]
+    runs = [_open(name, base, asked.suites) for name in named]
     run_folder.require_different(run.data.path for run in runs)
     with run_folder.alone(runs[0].data.path):
         return await _judged(runs, asked, agree, report)
@@ -128,10 +129,7 @@ async def _judged(
     )
     todo = _todo(runs)
     if not todo:
-        raise ConfigurationError(
-            "nothing here needs a judge: code scores all of it",
-            hint="translations, rubrics, or two runs to be compared: evener judge RUN RUN",
-        )
+        raise _nothing(runs)
     todo += tasks.retests(todo, most=asked.probes)
     todo += tasks.probes(suites.shipped("restraint").questions, most=asked.probes)
     leaving = _leaving(door.url, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
@@ -191,15 +189,17 @@ def _field(body: bytes, name: str) -> Any:
     return document.get(name) if isinstance(document, dict) else None
 
 
-def _open(name: str, base: Path | None) -> _Run:
+def _open(name: str, base: Path | None, wanted: Sequence[str]) -> _Run:
     data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name))
     asked = evals.asked_of(data)
     result = eval_runs.result_of(data)
+    suites_ = zip(asked.suites, evals.questions_of(data), strict=True)
+    seen = {q.id for called, suite in suites_ if {called, suite.name} & set(wanted) for q in suite.questions}
     return _Run(
         data=data,
         asked=asked,
         questions=eval_runs.questions_of(data),
-        answers=tuple(eval_runs.single_answers(data)),
+        answers=tuple(a for a in eval_runs.single_answers(data) if not wanted or a.asked.question in seen),
         model=result.model if result else eval_runs.served(data),
     )
 
@@ -250,6 +250,23 @@ def _todo(runs: Sequence[_Run]) -> list[Task]:
         if other is not None and question == runs[1].questions.get(question.id):
             found += tasks.pair(question, answer, other) or ()
     return found
+
+
+def _nothing(runs: Sequence[_Run]) -> ConfigurationError:
+    """Why nobody is asked: no question needs a judge, or no answer to one that does says anything about the model."""
+    first = runs[0]
+    mine = [a for a in first.answers if len(runs) > 1 or first.questions[a.asked.question].scoring in scores.NEEDS]
+    lost = Counter(why for answer in mine if (why := scores.no_evidence(answer)) is not None)
+    if lost:
+        told = ", ".join(f"{n} {why.replace('_', ' ')}" for why, n in lost.most_common())
+        return ConfigurationError(
+            f"none of the {len(mine)} answers to be judged is evidence about the model: {told}",
+            hint=f"evener report {first.data.path.name}",
+        )
+    return ConfigurationError(
+        "nothing here needs a judge: code scores all of it",
+        hint="translations, rubrics, or two runs to be compared: evener judge RUN RUN",
+    )
 
 
 def _leaving(url: BaseUrl, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:

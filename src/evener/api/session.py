@@ -181,7 +181,7 @@ class Session:
         self.fact("given back", {})
         if Ended(stages=tuple(self.stages[-1:]), run=self.folder.path).is_clean:
             self.stages.pop()  # it comes again: one stage tells of a layout, unless there was something to tell
-        await until(lambda: _are_free(candidate, shells), within_s=PORTS_FREE_WITHIN_S)
+        await ports_free(candidate, shells)
 
     def compared(self) -> None:
         """Say what the second machine brought or cost, for one user, as far as it was measured."""
@@ -228,6 +228,11 @@ def log_in(folder: RunFolder) -> OpenLog:
             return path.open("a", encoding="utf-8")
 
     return open_log
+
+
+async def ports_free(candidate: Candidate, shells: Mapping[str, Shell]) -> None:
+    """Wait until nobody listens where the candidate wants to; what has just ended may need a moment to let go."""
+    await until(lambda: _are_free(candidate, shells), within_s=PORTS_FREE_WITHIN_S)
 
 
 async def _are_free(candidate: Candidate, shells: Mapping[str, Shell]) -> bool | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evener.cli.options import Json, RigFile
 from evener.errors import ConfigurationError
 
-BEFORE = "Before it begins"
+if TYPE_CHECKING:
+    from evener.api.campaigns import Wishes
+
+BEFORE, GOING_ON = "Before it begins", "While it goes on"
 
 
 def compare(
@@ -33,20 +36,96 @@ def compare(
     schema: Annotated[
         bool, typer.Option("--schema", rich_help_panel=BEFORE, help="Print the JSON Schema of campaign.toml.")
     ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", rich_help_panel=GOING_ON, help="Begin another one, although one is unfinished.")
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", rich_help_panel=GOING_ON, help="Go on with this one, as it was begun; or `last`."),
+    ] = None,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status", rich_help_panel=GOING_ON, help="Where one stands: the last, or the one that is named as RUN."
+        ),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", rich_help_panel=GOING_ON, help="With --status: a line whenever that changes.")
+    ] = False,
+    wait_for_cards: Annotated[
+        bool,
+        typer.Option(
+            "--wait-for-cards", rich_help_panel=GOING_ON, help="Wait for cards that somebody holds, and do not stop."
+        ),
+    ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", rich_help_panel=GOING_ON, help="In place of the file's, over all sessions: 8h."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare models, quantisations and layouts as one file says, and end in one report.
 
     evener compare --init
+
     evener compare campaign.toml --dry-run
+
+    evener compare campaign.toml
+
+    Stopped, killed or without power, the same command goes on where it was. From another terminal: evener compare
+    --status --watch
     """
     if schema:
         return _schema()
     if init:
         return _init(file, rig=rig, force=force)
-    if file is None:
+    if status:
+        from evener.cli import compare_run
+
+        return compare_run.show_status(str(file) if file else None, as_json=as_json, watch=watch)
+    if file is None and resume is None:
         raise ConfigurationError("which comparison?", hint="evener compare CAMPAIGN.toml; --init writes a first one")
-    _dry_run(file, rig=rig, as_json=as_json)
+    if file is not None and dry_run:
+        return _dry_run(file, rig=rig, as_json=as_json)
+    wishes = _wishes(wait_for_cards=wait_for_cards, budget=budget)
+    _make(file, resume=resume, new=new, rig=rig, wishes=wishes, as_json=as_json)
+
+
+def _wishes(*, wait_for_cards: bool, budget: str | None) -> Wishes:
+    from evener.api.campaigns import Wishes
+    from evener.cli.bench_options import seconds
+
+    return Wishes(
+        wait_for_cards=wait_for_cards, budget_s=None if budget is None else seconds(budget, option="--budget")
+    )
+
+
+def _make(file: Path | None, *, resume: str | None, new: bool, rig: str | None, wishes: Wishes, as_json: bool) -> None:
+    """Begin or go on, to the end."""
+    from evener.api import campaigns
+    from evener.cli import compare_run
+
+    if resume is not None:
+        path: Path | None = campaigns.find(resume)
+    else:
+        assert file is not None
+        path = compare_run.begin_or_go_on(file, new=new)
+        path = path or _begun(file, rig=rig, as_json=as_json)
+    assert path is not None
+    compare_run.exit_with(compare_run.make(path, wishes, as_json=as_json))
+
+
+def _begun(file: Path, *, rig: str | None, as_json: bool) -> Path:
+    from evener.api import campaign_plan, campaigns
+    from evener.cli.console import progress_bar, run_async
+
+    campaign = campaign_plan.read(file, rig=rig)
+    campaigns.require_keys(campaign)
+    with progress_bar(quiet=as_json) as report:
+        prepared = run_async(campaign_plan.prepare(campaign, report=report))
+    return campaigns.begin(
+        prepared.campaign, prepared.schedule, text=prepared.text, rig=prepared.rig, scan=prepared.scan
+    )
 
 
 def _schema() -> None:
