@@ -190,7 +190,7 @@ def _compressed(file: IO[bytes], name: str) -> Iterator[Any]:
         return
     import zstandard
 
-    with zstandard.ZstdCompressor(level=10).stream_writer(file, closefd=False) as packed:
+    with zstandard.ZstdCompressor(level=10, write_checksum=True).stream_writer(file, closefd=False) as packed:
         yield packed
 
 
@@ -225,6 +225,7 @@ def _extract(file: Path, room: Path, most_bytes: int) -> None:
                 if number >= MOST_FILES:
                     raise RunUnreadable(f"{file} holds more than {MOST_FILES} files")
                 _bring(bounded, info, room / _safe(info.name, file))
+            bounded.to_the_end()
     except (FileExistsError, NotADirectoryError) as error:
         raise RunUnreadable(f"{file} holds a file twice: it was not packed by evener") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -263,15 +264,23 @@ class _Bounded:
 
     def read(self, size: int) -> bytes:
         """Exactly so many bytes. Raises EOFError where there are fewer."""
-        self._left -= size
-        if self._left < 0:
-            raise RunUnreadable(f"{self._file} holds more than was allowed", hint="--most-gib allows more")
+        self._spend(size)
         text = io.BytesIO()
         while (missing := size - text.tell()) > 0:
             if not (piece := self._stream.read(missing)):
                 raise EOFError("it ends too early")
             text.write(piece)
         return text.getvalue()
+
+    def to_the_end(self) -> None:
+        """Read what comes after the last file: the checksum of all stands at the very end."""
+        while piece := self._stream.read(_COPIED):
+            self._spend(len(piece))
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise RunUnreadable(f"{self._file} holds more than was allowed", hint="--most-gib allows more")
 
 
 def _members(stream: _Bounded, file: Path) -> Iterator[tarfile.TarInfo]:
