@@ -10,8 +10,10 @@ import typer
 from rich.markup import escape
 
 from evener.cli.console import err, out
+from evener.cli.options import MONEY
 
 if TYPE_CHECKING:
+    from evener.api.campaign_reports import Told
     from evener.edges.run_folder import RunData
     from evener.records.verdicts import Verdicts
     from evener.report.against_parts import Against
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Form = Literal["html", "md", "csv", "json"]
+Language = Literal["en", "zh"]
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -43,14 +46,34 @@ def report(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Show also what cannot be compared, marked and without any verdict.")
     ] = False,
+    lang: Annotated[Language, typer.Option(help="The language of a campaign's report.")] = "en",
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CARD=PRICE", rich_help_panel=MONEY, help='In a campaign, what a card costs: "RTX 5090=2300".'
+        ),
+    ] = None,
+    kwh_price: Annotated[
+        float | None, typer.Option(min=0, rich_help_panel=MONEY, help="In a campaign, what one kWh costs.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a run found, here and as one HTML file that can be mailed; or hold several runs against each other."""
-    from evener.api import side_by_side
+    """Say what a run found, here and as one HTML file that can be mailed; or hold several runs against each other.
+
+    Of a campaign (evener compare) it says what stands and falls, what further machines brought, and what that rests on.
+    """
+    from evener.api import campaign_data, campaign_reports, side_by_side
+    from evener.plan.money import read_prices
 
     form = asked_form(output, html, no_html=no_html, post=post, as_json=as_json)
     found = side_by_side.named(run or ["last"])
     alone = found[0].run if len(found) == 1 else None
+    if campaigns := [one.run for one in found if one.run and campaign_data.is_campaign(one.run)]:
+        require_alone(campaigns, of=len(found))
+        told = campaign_reports.told(campaigns[0], language=lang, prices=read_prices(price or ()), kwh_price=kwh_price)
+        _campaign(told, form, html, post=post, page=not (no_html or form or post))
+        return
+    require_campaign(lang=lang, price=price, kwh_price=kwh_price)
     if post:
         sys.stdout.write(side_by_side.post(found, anyway=anyway))
     elif alone:
@@ -61,6 +84,41 @@ def report(
         _against(against, form, html)
     else:
         _beside(side_by_side.beside(found, anyway=anyway), form, html)
+
+
+def require_alone(campaigns: list[RunData], *, of: int) -> None:
+    """Raises ConfigurationError where a campaign stands among others."""
+    from evener.errors import ConfigurationError
+
+    if of > 1:
+        raise ConfigurationError(
+            f"{campaigns[0].path.name} is a campaign, and is reported alone",
+            hint=f"its own runs can be held against others: they lie in {campaigns[0].path / 'runs'}",
+        )
+
+
+def require_campaign(*, lang: Language, price: list[str] | None, kwh_price: float | None) -> None:
+    """Raises ConfigurationError for an option that only a campaign's report has."""
+    from evener.errors import ConfigurationError
+
+    named = {"--lang": lang != "en", "--price": bool(price), "--kwh-price": kwh_price is not None}
+    if wrong := next((option for option, given in named.items() if given), None):
+        raise ConfigurationError(f"{wrong} is for the report of a campaign", hint="evener runs --what compare")
+
+
+def _campaign(told: Told, form: Form | None, html: Path | None, *, post: bool, page: bool) -> None:
+    from evener.api import campaign_reports
+    from evener.report.campaign import view
+
+    if post:
+        sys.stdout.write(campaign_reports.post(told))
+        return
+    if form:
+        sys.stdout.write(campaign_reports.in_form(told, form))
+    else:
+        out.print(view.view(told.story, told.say))
+    if html or page:
+        _say_page(campaign_reports.write_page(told, html), quiet=bool(form))
 
 
 def asked_form(output: Form | None, html: Path | None, *, no_html: bool, post: bool, as_json: bool) -> Form | None:

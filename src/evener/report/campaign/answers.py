@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from evener.records.verdicts import CanaryVerdict, DimensionVerdict, PairVerdict
-from evener.report.campaign.parts import CanaryStory, DimensionStory, Known, ScoreStory
+from evener.records.verdicts import CanaryVerdict, DimensionVerdict, PairVerdict, PenaltyVerdict
+from evener.report.campaign.parts import CanaryStory, DimensionStory, Known, PenaltyStory, ScoreStory
 from evener.report.evals_rows import signed
+from evener.report.judges_rows import by_lines
 from evener.report.language import Say
+
+Ruling = DimensionVerdict | PenaltyVerdict
 
 SHOWN_QUESTIONS = 6
 SHOWN_PAIRS = 1  # per suite
@@ -18,17 +21,31 @@ _SWEEP = re.compile(r"(\d+)-0 is the least that counts")
 
 
 def dimensions(known: Known, say: Say) -> tuple[DimensionStory, ...]:
-    """Suites over contestants, then arms of one contestant."""
+    """Suites over contestants, by code and by judges, then arms of one contestant."""
     found = known.verdicts
     return tuple(
         DimensionStory(
             verdict=replace(one, disagreements=()), sentence=sentence(one, say), remarks=tuple(_remarks(one, say))
         )
-        for one in ((*found.dimensions, *found.arms) if found else ())
+        for one in ((*found.dimensions, *found.judged, *found.arms) if found else ())
     )
 
 
-def sentence(found: DimensionVerdict, say: Say) -> str:
+def penalties(known: Known, say: Say) -> tuple[PenaltyStory, ...]:
+    found = known.verdicts.penalties if known.verdicts else ()
+    return tuple(PenaltyStory(verdict=one, sentence=sentence(one, say)) for one in found)
+
+
+def ruling(known: Known) -> tuple[Ruling, ...]:
+    """What can rule a contestant out: scores by code, and judges against whom nothing speaks."""
+    found = known.verdicts
+    if found is None:
+        return ()
+    judged: tuple[Ruling, ...] = (*found.judged, *found.penalties)
+    return (*found.dimensions, *(one for one in judged if one.judged is None or not one.judged.marks))
+
+
+def sentence(found: Ruling, say: Say) -> str:
     if not found.best:
         return say("nothing was scored")
     if len(found.best) == 1 and not found.dropped:
@@ -54,6 +71,8 @@ def _remarks(one: DimensionVerdict, say: Say) -> Iterator[str]:
     if any(pair.flips_with_policy for pair in one.pairs):
         pairs = [f"{p.first} / {p.second}" for p in one.pairs if p.flips_with_policy]
         yield say("it hangs on what becomes of answers that are no evidence: {pairs}", pairs=say.comma.join(pairs))
+    if one.judged:
+        yield from by_lines(one.judged)  # as it was recorded
 
 
 def _design(one: DimensionVerdict, say: Say) -> str:
@@ -129,7 +148,7 @@ def scores(contestant: str, known: Known) -> tuple[ScoreStory, ...]:
             clusters=s.clusters,
             best=s.candidate in one.best,
         )
-        for one in (known.verdicts.dimensions if known.verdicts else ())
+        for one in ((*known.verdicts.dimensions, *known.verdicts.judged) if known.verdicts else ())
         for s in one.standings
         if s.candidate in names and s.mean is not None
     )

@@ -50,6 +50,8 @@ def page(story: CampaignStory, say: Say, *, base: str = "") -> str:
         pair_row=verdict_rows.pair_row,
         ending_row=verdict_rows.ending_row,
         judge_lines=judge_lines,
+        penalty_row=verdict_rows.penalty_row,
+        preference_line=verdict_rows.preference_line,
         points=points,
         score_interval=interval,
         token_scale=max((sum(s.ms for s in place.per_token_ms) for place in ranked), default=0.0),

@@ -11,7 +11,7 @@ from evener.records.campaign import Changed, Dropped, Measure, UnitState, VisitR
 from evener.records.context_limits import CeilingName
 from evener.records.load import Limits
 from evener.records.plan import Share, Value
-from evener.records.verdicts import CanaryVerdict, DimensionVerdict, Verdicts
+from evener.records.verdicts import CanaryVerdict, DimensionVerdict, PenaltyVerdict, Preference, Verdicts
 from evener.report.against_parts import SideFigure
 from evener.report.evals_parts import Judged
 from evener.report.parts import Caution, RunState
@@ -332,6 +332,14 @@ class DimensionStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PenaltyStory:
+    """What one judge's lists of errors in translations prove; the sentence is in the report's language."""
+
+    verdict: PenaltyVerdict
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryStory:
     """Whether one contestant computes the same in two layouts."""
 
@@ -451,6 +459,8 @@ class CampaignStory:
     speeds: tuple[PairedFigure, ...]  # every contestant's best place against the fastest, in the order of contestants
     noise: tuple[NoiseFigure, ...]
     dimensions: tuple[DimensionStory, ...]
+    penalties: tuple[PenaltyStory, ...]
+    preferences: tuple[Preference, ...]  # of judges, pair by pair
     canaries: tuple[CanaryStory, ...]
     judges: tuple[JudgedStory, ...]
     pareto: tuple[ParetoStory, ...]

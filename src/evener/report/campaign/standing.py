@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evener.records.campaign import CampaignData
-from evener.records.verdicts import DimensionVerdict
-from evener.report.campaign.answers import scores
+from evener.report.campaign.answers import Ruling, ruling, scores
 from evener.report.campaign.pareto import Speeds, is_faster
 from evener.report.campaign.parts import ContestantStory, Known, PlaceStory, ScoreStory, Word
 from evener.report.campaign.places import what
@@ -39,7 +38,7 @@ def contestants(
     say: Say,
 ) -> tuple[ContestantStory, ...]:
     """In the order of the file."""
-    verdicts = known.verdicts.dimensions if known.verdicts else ()
+    verdicts = ruling(known)
     names = [one.name for one in data.state.campaign.contestants]
     told = []
     for one in data.state.campaign.contestants:
@@ -65,7 +64,7 @@ def _word(
     names: Sequence[str],
     places: Sequence[PlaceStory],
     scored: Sequence[ScoreStory],
-    verdicts: Sequence[DimensionVerdict],
+    verdicts: Sequence[Ruling],
     speeds: Speeds,
     data: CampaignData,
     say: Say,
@@ -84,7 +83,7 @@ def _word(
     return "cannot be ruled out", reasons
 
 
-def _answers(name: str, verdicts: Sequence[DimensionVerdict], say: Say) -> list[str]:
+def _answers(name: str, verdicts: Sequence[Ruling], say: Say) -> list[str]:
     out = [one.dimension for one in verdicts if name in one.dropped]
     may = [one.dimension for one in verdicts if name in one.best and len(one.standings) > 1]
     if len(may) == len(verdicts) > 1:
@@ -106,7 +105,7 @@ def _speed(name: str, names: Sequence[str], speeds: Speeds, say: Say) -> list[st
     return [say("nobody is known to be faster")] if beats else []
 
 
-def _beats(one: str, other: str, verdicts: Sequence[DimensionVerdict], speeds: Speeds) -> bool:
+def _beats(one: str, other: str, verdicts: Sequence[Ruling], speeds: Speeds) -> bool:
     """Better answers somewhere, worse ones nowhere, and faster."""
     better = [v for v in verdicts if one in v.best and other in v.dropped]
     worse = [v for v in verdicts if other in v.best and one in v.dropped]

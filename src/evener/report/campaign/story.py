@@ -53,6 +53,8 @@ def tell(data: CampaignData, known: Known, say: Say) -> CampaignStory:
         speeds=tuple(_against_fastest(best, speeds)),
         noise=tuple(noises),
         dimensions=found,
+        penalties=answers.penalties(known, say),
+        preferences=known.verdicts.preferences if known.verdicts else (),
         canaries=canaries,
         judges=tuple(JudgedStory(contestant=c, judged=j) for c, found_ in known.judged.items() for j in found_),
         pareto=pareto(people, by_id, found, speeds),

@@ -115,7 +115,7 @@ def _answers(known: Known, say: Say) -> Iterator[Caution]:
     if found.differing:
         names = say.listed([say(condition(name)) for name in found.differing])
         yield Caution(grave=True, text=say("Contestants were not asked alike, or nobody knows: {names}", names=names))
-    for one in found.dimensions:
+    for one in (*found.dimensions, *found.judged):
         for ending in one.endings:
             if (ending.truncated or 0.0) >= TRUNCATED_FROM:
                 text = say(

@@ -13,7 +13,7 @@ from evener.report.evals_rows import interval, points
 from evener.report.judges_rows import judge_lines
 from evener.report.language import Say
 from evener.report.plain_tables import escaped, markdown_table
-from evener.report.verdict_rows import pair_row
+from evener.report.verdict_rows import pair_row, penalty_row, preference_line
 from evener.report.words import UNKNOWN, classes, number, percent, size, span
 
 Section = Callable[[CampaignStory, Say], Iterator[str]]
@@ -285,6 +285,14 @@ def _answers(story: CampaignStory, say: Say) -> Iterator[str]:
     if story.canaries:
         yield _heading(say("Whether layouts compute the same"))
         yield _list([escaped(f"{one.contestant}{say(': ')}{one.sentence}") for one in story.canaries])
+    for penalty in story.penalties:
+        yield _heading(penalty.verdict.dimension)
+        yield f"**{escaped(penalty.sentence)}{say('.')}**\n"
+        figures = (say("penalty"), "95 %", say("counted wrong"), say("segments"), say("documents"), say("unscored"))
+        rows_ = [penalty_row(standing) for standing in penalty.verdict.standings]
+        yield _table((say("contestant"), *(f"#{figure}" for figure in figures)), rows_)
+    if story.preferences:
+        yield _list([escaped(preference_line(one)) for one in story.preferences])
     for judge in story.judges:
         yield _heading(f"{say('Judges')}{say(': ')}{judge.judged.judge.model}, {judge.contestant}")
         yield _list([escaped(line) for line in judge_lines(judge.judged)])
