@@ -138,11 +138,31 @@ def test_layouts_of_one_run_are_columns_of_their_own() -> None:
     assert [cell and cell.figure.value for cell in row(found, LOAD, "loaded in", "the model").cells][:2] == [1.9, 2.6]
 
 
+def test_a_load_is_a_load_whatever_was_asked_of_the_server_afterwards() -> None:
+    """Memory of a layout stands where every card of it is known: here the second run could not read one."""
+    warm = replace(run(), conditions=replace(run().conditions, thinking_asked="on"))
+    blind = tuple(
+        replace(stage, checks=(*stage.checks[:-1], replace(stage.checks[-1], measured_bytes=None)))
+        for stage in DEMO.stages
+    )
+    asked = replace(run(), conditions=replace(run().conditions, thinking_asked="off"))
+    found = beside(
+        [
+            Entrant(name="A", story=tell(asked, DEMO, FACTS, ()), run=asked),
+            Entrant(name="B", story=tell(warm, replace(DEMO, stages=blind), FACTS, ()), run=warm),
+        ]
+    )
+    assert [c.name for c in table(found, LOAD).columns] == ["A1", "A2", "B1", "B2"]
+    assert [c.name for c in table(found, CROWD).columns] == ["A1", "A2"]
+    cells = row(found, LOAD, "measured", "all cards").cells
+    assert [cell is not None for cell in cells] == [True, True, False, False]
+
+
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (users("C", of=WARM), "A was measured cold, C warm: the cache alone changes waits many times over"),
-        (users("C", of=replace(USERS, prompt_tokens_asked=1024)), "prompt tokens: A 512, C 1024"),
+        (users("C", 9.0, of=WARM), "A was measured cold, C warm: the cache alone changes waits many times over"),
+        (users("C", 9.0, of=replace(USERS, prompt_tokens_asked=1024)), "prompt tokens: A 512, C 1024"),
         (users("C", of=replace(USERS, output_tokens_asked=64)), "answer tokens: A 128, C 64"),
         (users("C", thinking_asked="on"), "thinking asked: A off, C on"),
         (users("C", sampling={"temperature": 0.8, "seed": 2}), "sampling, temperature: A 0, C 0.8"),
@@ -182,6 +202,7 @@ def test_nothing_is_compared_where_all_were_asked_otherwise() -> None:
     found = beside([users("A"), users("B", of=WARM)])
     assert not found.compares
     assert [one.name for one in found.refused] == ["B"]
+    assert not beside([users("A"), users("B", of=WARM)], anyway=True).compares
 
 
 def test_a_run_that_measured_nothing_is_named() -> None:
@@ -234,6 +255,10 @@ def test_the_same_needles_are_compared_in_pairs_and_others_by_their_intervals() 
     found = beside([a, b])
     assert row(found, LONG, "needles found", "512 tokens").best == ("B",)
     assert "question by question" in table(found, LONG).notes[0]
+    three = {512: {(1, n): n < 3 for n in range(12)}}  # three more than A found: p = 0.25
+    assert (
+        row(beside([a, replace(b, needles=three)]), LONG, "needles found", "512 tokens").told == "cannot be separated"
+    )
     other = beside([a, replace(b, needles=needles(True, seed=2))])
     assert row(other, LONG, "needles found", "512 tokens").told == "cannot be separated"
     assert "the same --seed makes pairs" in table(other, LONG).notes[0]
