@@ -242,7 +242,7 @@ async def test_answers_that_code_scores_need_no_judge(suite):
 
 async def test_answers_that_are_no_evidence_are_not_judged_and_it_is_said_why(suite):
     name = await run(suite, "m", lambda body: "")
-    with pytest.raises(ConfigurationError, match="none of the 6 answers to be judged is evidence.*: 6 empty"):
+    with pytest.raises(ConfigurationError, match=r"none of the 6 answers to be judged is evidence.*: 6 empty"):
         await judged([name])
 
 

@@ -36,7 +36,7 @@ class Task:
 
 def alone(question: Question, answer: Answer, *, probe: str | None = None) -> Task | None:
     """An answer on its own: errors of a translation, or a rubric. None for what needs no judge or is no evidence."""
-    if answer.outcome not in EVIDENCE:
+    if not _is_evidence(answer):
         return None
     if question.scoring == "translation":
         parts = {"source": source_of(question), "translation": answer.text}
@@ -49,7 +49,7 @@ def alone(question: Question, answer: Answer, *, probe: str | None = None) -> Ta
 
 def pair(question: Question, a: Answer, b: Answer) -> tuple[Task, Task] | None:
     """Two answers in both orders; None where either is no evidence."""
-    if a.outcome not in EVIDENCE or b.outcome not in EVIDENCE:
+    if not _is_evidence(a) or not _is_evidence(b):
         return None
     whole = _whole(question)
     return (
@@ -62,6 +62,11 @@ def pair(question: Question, a: Answer, b: Answer) -> tuple[Task, Task] | None:
             swapped=True,
         ),
     )
+
+
+def _is_evidence(answer: Answer) -> bool:
+    """Not so where it thought although it was asked not to."""
+    return answer.outcome in EVIDENCE and not answer.is_contaminated
 
 
 def source_of(question: Question) -> str:
