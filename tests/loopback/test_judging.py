@@ -16,7 +16,7 @@ def letters(tmp_path):
     path = tmp_path / "letters.jsonl"
     fields = {"category": "letter", "scoring": "rubric", "source": "a test", "rubric": "It is polite."}
     lines = [
-        fields | {"id": f"r{n}", "cluster": f"r{n}", "prompt": f"Say hello to neighbour number {n} in one short sentence."}
+        fields | {"id": f"r{n}", "cluster": f"r{n}", "prompt": f"Say hello to neighbour {n} in one short sentence."}
         for n in range(LETTERS)
     ]
     path.write_text("\n".join(map(json.dumps, lines)) + "\n")

@@ -5,6 +5,7 @@ Every failure to write is a one-line HostError, and no half of anything stays be
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -35,6 +36,7 @@ def append_text(path: Path, text: bytes, *, sync: bool) -> int:
     """Append whole lines or none: what a full disk took of them is cut off again. Returns the size before."""
     try:
         with path.open("ab", buffering=0) as file:
+            _alone(file.fileno())
             start = file.seek(0, os.SEEK_END)
             try:
                 _write_all(file.fileno(), text)
@@ -50,9 +52,10 @@ def append_text(path: Path, text: bytes, *, sync: bool) -> int:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Cut off half a last line. Raises OSError."""
+    """Cut off half a last line; one that somebody is still writing is waited for. Raises OSError."""
     if path.exists():
         with path.open("r+b") as file:
+            _alone(file.fileno())
             file.truncate(_end_of_last_line(file.fileno(), path.stat().st_size))
 
 
@@ -139,6 +142,12 @@ def unwritable(path: Path, error: OSError) -> HostError:
     return HostError(
         f"cannot write {path}: {error.strerror or error}", hint="$EVENER_RUNS names another place for runs"
     )
+
+
+def _alone(descriptor: int) -> None:
+    """Until it is closed: a reviewer who begins must not cut off what a judge, or another reviewer, is writing."""
+    with suppress(OSError):  # some network file systems lock nothing
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def _end_of_last_line(descriptor: int, size: int) -> int:
