@@ -51,19 +51,20 @@ def _users(layout: Layout, load: Mapping[str, Any]) -> Iterator[str]:
     crowd = layout.crowd
     assert crowd is not None
     yield from ("bench", "users", "URL")
-    if crowd.arrivals == "closed":
-        yield "--people" if crowd.people else "--concurrency"
-        yield _listed(load.get("users") or [level.users for level in layout.levels])
-    else:
+    users = load.get("users", [level.users for level in layout.levels])
+    if crowd.arrivals != "closed":
         yield from ("--arrivals", crowd.arrivals)
         yield from ("--request-rate", f"{load['rate_per_s']:g}") if load.get("rate_per_s") else ()
+        yield from ("--max-concurrency", str(load["most_in_flight"])) if "most_in_flight" in load else ()
+    elif users:
+        yield from ("--people" if crowd.people else "--concurrency", _listed(users))
     yield from _lengths(layout.prompt_tokens, layout.output_tokens)
     yield from ("--num-prompts", str(load["prompts"])) if load.get("prompts") else ()
     yield from ("--profile", crowd.profile) if crowd.profile else ()
-    yield from ("--mode", crowd.mode) if crowd.mode != "cold" else ()
-    yield from ("--shared-prefix", str(crowd.shared_prefix_tokens)) if crowd.shared_prefix_tokens else ()
+    if crowd.mode == "warm":
+        yield from ("--mode", "warm", "--shared-prefix", str(crowd.shared_prefix_tokens))
     yield from ("--turns", str(crowd.turns)) if crowd.turns > 1 else ()
-    yield from ("--think", f"{crowd.think_s:g}") if crowd.think_s else ()
+    yield from ("--think", f"{crowd.think_s:g}") if crowd.think_s or crowd.people else ()
     yield from ("--goodput", _limits(crowd.limits)) if crowd.limits else ()
     yield from ("--mixed", "--mixed-len", str(crowd.mixed.prompt_tokens_asked)) if crowd.mixed else ()
     yield from ("--replay", "FILE.jsonl") if load.get("replay") else ()
