@@ -91,6 +91,11 @@ class ResponseReader:
         if self.complete and at < end:
             self.keep_alive = False  # bytes nobody asked for: this connection cannot be trusted again
 
+    def forget(self) -> None:
+        """Whoever reads has taken the pieces: they need not be kept, and leave room for as many more."""
+        self.pieces.clear()
+        self._room = LONGEST_BODY_BYTES
+
     def end(self) -> None:
         """The connection has ended."""
         if self._state == _UNTIL_CLOSE and self.fault is None:

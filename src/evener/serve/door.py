@@ -16,16 +16,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-import aiohttp
 from aiohttp import web
-from yarl import URL
 
 from evener.errors import PortTaken
 from evener.records.serving import Behind, BehindState, DoorStatus, Person, Used
-from evener.serve import counting, people, routing
+from evener.serve import counting, people, routing, upstream
 from evener.serve.counting import Counted
 from evener.serve.limits import Lately
+from evener.serve.outlet import Outlet
+from evener.serve.upstream import Gone, Upstream
 from evener.serve.waiting import Waiting
 from evener.together import until
 
@@ -49,7 +50,6 @@ NOT_PASSED_BACK = frozenset(
 CONNECT_WITHIN_S = 5.0
 TRIES = 3  # deployments that one request may see die before it has an answer
 DIED_PAUSE_S = 0.2
-MOST_ANSWER_BYTES = 64 << 20  # of an answer in one piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,6 @@ class Door:
         self._since = datetime.now(UTC)
         self._count = 0
         self._takes_s = 1.0  # a request, lately
-        self._session: aiohttp.ClientSession | None = None
 
     # ---- what is behind it
 
@@ -247,27 +246,21 @@ class Door:
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_route("*", "/{rest:.*}", self._nothing_here)
         app.on_response_prepare.append(_named)
-        # No compression is asked for and none undone: what the engine sends is what arrives.
-        connector = aiohttp.TCPConnector(limit=0)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S)
         runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0, lingering_time=1.0
         )
-        async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
-        ) as self._session:
-            await runner.setup()
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, host, port, ssl_context=tls, backlog=1024)
             try:
-                site = web.TCPSite(runner, host, port, ssl_context=tls, backlog=1024)
-                try:
-                    await site.start()
-                except OSError as fault:
-                    raise PortTaken(
-                        f"{host}:{port}: {fault.strerror or fault}", hint="[serve] names another port"
-                    ) from None
-                yield runner.addresses[0][1]
-            finally:
-                await runner.cleanup()
+                await site.start()
+            except OSError as fault:
+                raise PortTaken(
+                    f"{host}:{port}: {fault.strerror or fault}", hint="[serve] names another port"
+                ) from None
+            yield runner.addresses[0][1]
+        finally:
+            await runner.cleanup()
 
     async def _post(self, request: web.Request) -> web.StreamResponse:
         ticket = _Ticket(begun_s=time.monotonic())
@@ -327,9 +320,9 @@ class Door:
             ticket.waited_s = time.monotonic() - ticket.begun_s
             try:
                 return await self._through(request, body, place, ticket)
-            except _Died as died:
+            except Gone as gone:
                 if not tries_left:
-                    why = f"{place.record.name} ended before it answered: {died}"
+                    why = f"{place.record.name} ended before it answered: {gone}"
                     raise Refused(502, "server_error", why) from None
                 await asyncio.sleep(DIED_PAUSE_S)  # until whoever watches it has seen it, too
             finally:
@@ -453,66 +446,52 @@ class Door:
     # ---- through
 
     async def _through(self, request: web.Request, body: bytes, place: Place, ticket: _Ticket) -> web.StreamResponse:
-        """The answer of one deployment, as it comes. Raises _Died while nothing of it has been passed on."""
-        assert self._session is not None
+        """The answer of one deployment, as it comes. Raises Gone while nothing of it has been passed on."""
         headers = [(n, v) for n, v in request.headers.items() if n.lower() not in NOT_PASSED_ON]
-        headers.append(("Accept-Encoding", "identity"))
-        if place.key:
-            headers.append(("Authorization", f"Bearer {place.key}"))
-        url = URL(f"{place.record.url}{request.raw_path}", encoded=True)
+        headers += [("Authorization", f"Bearer {place.key}")] if place.key else []
+        at = urlsplit(place.record.url or "")
         deadline = asyncio.get_running_loop().time() + self._settings.answer_within_s
-        answer: aiohttp.ClientResponse | None = None
-        try:
-            async with asyncio.timeout_at(deadline):
-                answer = await self._session.post(url, data=body, headers=headers, allow_redirects=False)
-                whole = None if answer.content_type == "text/event-stream" else await _whole(answer)
+        async with upstream.asked(
+            at.hostname or "", at.port or 80, request.raw_path, headers, body, within_s=CONNECT_WITHIN_S
+        ) as answer:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    status, said = await answer.head()
+                    is_stream = said.get("content-type", "").startswith("text/event-stream")
+                    whole = None if is_stream else await answer.whole()
+            except TimeoutError:
+                why = f"there was no answer within {self._settings.answer_within_s:.0f} s"
+                raise Refused(504, "server_error", why) from None
             if whole is None:
                 return await self._streamed(request, answer, place, ticket, deadline)
-        except aiohttp.ClientError as fault:  # some of them are TimeoutErrors, too: those of connecting
-            raise _Died(str(fault) or type(fault).__name__) from None
-        except TimeoutError:  # which is an OSError
-            why = f"there was no answer within {self._settings.answer_within_s:.0f} s"
-            raise Refused(504, "server_error", why) from None
-        except OSError as fault:
-            raise _Died(str(fault) or type(fault).__name__) from None
-        finally:
-            if answer is not None:
-                answer.close()  # one that has not come to its end: the engine is to stop at once
         ticket.counted = counting.in_whole(whole)
-        ticket.ending = "failed" if answer.status >= 500 else "answered"
-        return web.Response(status=answer.status, body=whole, headers=_passed_back(answer, place))
+        ticket.ending = "failed" if status >= 500 else "answered"
+        return web.Response(status=status, body=whole, headers=_passed_back(said, place))
 
     async def _streamed(
-        self,
-        request: web.Request,
-        answer: aiohttp.ClientResponse,
-        place: Place,
-        ticket: _Ticket,
-        deadline: float,
+        self, request: web.Request, answer: Upstream, place: Place, ticket: _Ticket, deadline: float
     ) -> web.StreamResponse:
         """Every byte as it arrives. A deployment that dies is told in the stream: half an answer is no whole one.
 
         Raises nothing but being cancelled.
         """
-        response = web.StreamResponse(status=answer.status, headers=_passed_back(answer, place))
+        status, said = await answer.head()
+        response = web.StreamResponse(status=status, headers=_passed_back(said, place))
         response.enable_chunked_encoding()
-        tail, fault = b"", None
         try:
             await response.prepare(request)
-            while fault is None:
-                piece, fault = await _next(answer, deadline, place.record.name)
-                if not piece and fault is None:
-                    break
-                tail = (tail + piece)[-counting.TAIL_BYTES :]
-                async with asyncio.timeout(self._settings.write_within_s):
-                    await response.write(piece or _broken(fault))
+            outlet = Outlet(request, response, answer, write_within_s=self._settings.write_within_s)
+            fault = await outlet.passed(until=deadline)
+            if fault:
+                broken = f"{place.record.name} ended in the middle of this answer"
+                await outlet.write(_broken(fault if fault == Outlet.LATE else broken))
             await response.write_eof()
-        except (OSError, aiohttp.ClientError, TimeoutError):  # the client has gone, or takes nothing
+        except (OSError, TimeoutError):  # the client has gone, or takes nothing
             if request.transport is not None:
                 request.transport.abort()
             return response
-        ticket.counted = counting.in_stream(tail)
-        ticket.ending = "failed" if fault or answer.status >= 500 else "answered"
+        ticket.counted = counting.in_stream(bytes(outlet.tail))
+        ticket.ending = "failed" if fault or status >= 500 else "answered"
         return response
 
     # ---- other pages
@@ -549,32 +528,17 @@ class Door:
         return said[0]
 
 
-async def _next(answer: aiohttp.ClientResponse, deadline: float, name: str) -> tuple[bytes, str | None]:
-    """(what has come, why nothing more comes). Nothing and no reason: the answer is complete."""
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await answer.content.readany(), None
-    except TimeoutError:  # which is an OSError
-        return b"", "this answer took too long"
-    except (aiohttp.ClientError, OSError):
-        return b"", f"{name} ended in the middle of this answer"
-
-
 def _broken(fault: str | None) -> bytes:
     """An error inside a stream: as a line of its own, whatever came last."""
     return f"\n\ndata: {json.dumps(error(502, 'server_error', fault or ''))}\n\n".encode()
-
-
-class _Died(Exception):
-    """A deployment has ended, or cannot be reached, before anything of its answer was passed on."""
 
 
 async def _named(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers["Server"] = "evener"  # and not which libraries, of which versions
 
 
-def _passed_back(answer: aiohttp.ClientResponse, place: Place) -> list[tuple[str, str]]:
-    kept = [(n, v) for n, v in answer.headers.items() if n.lower() not in NOT_PASSED_BACK]
+def _passed_back(headers: Mapping[str, str], place: Place) -> list[tuple[str, str]]:
+    kept = [(name, value) for name, value in headers.items() if name not in NOT_PASSED_BACK]
     return [*kept, ("X-Evener-Deployment", place.record.name)]
 
 
@@ -586,12 +550,3 @@ def _answering_refusals() -> Iterator[list[web.StreamResponse]]:
         yield said
     except Refused as refused:
         said[:] = [refused.answer()]
-
-
-async def _whole(answer: aiohttp.ClientResponse) -> bytes:
-    found = bytearray()
-    async for piece in answer.content.iter_any():
-        found += piece
-        if len(found) > MOST_ANSWER_BYTES:
-            raise Refused(502, "server_error", f"the answer is longer than {MOST_ANSWER_BYTES >> 20} MiB")
-    return bytes(found)
