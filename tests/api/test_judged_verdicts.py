@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -191,6 +192,16 @@ async def test_pairs_that_a_judge_compared_are_in_the_verdict(two):
     assert (found.pair.first, found.word) == ("a", "better")
     assert found.pair.first_wins >= N
     assert found.p_holm < 0.001
+
+
+async def test_pairs_are_also_decided_by_more_than_half_of_several_judges(two):
+    await judge(*two, model="judge-x")
+    await judge(*two, model="judge-y", say=lambda body: "VERDICT: TIE")
+    await judge(*two, model="judge-z")
+    *alone, several = verdicts(two).preferences
+    assert [one.word for one in alone] == ["better", "cannot be separated", "better"]
+    assert (len(several.judged.judges), several.word, several.judged.split) == (3, "better", 0)
+    assert several.pair == replace(alone[0].pair, order_changed=0)
 
 
 async def test_people_who_looked_at_random_correct_what_is_compared(two, monkeypatch):

@@ -236,13 +236,14 @@ def _by(case: _Case, kind: Kind, judges: Sequence[str], names: Sequence[str]) ->
             for mark in passport_marks(passport)
         ),
         together=case.together.get(kind),
-        corrected=tuple(one for one in corrected if one.candidate in names or kind == "pair"),
+        corrected=tuple(one for one in corrected if one.candidate in names),
         split=sum(one.split for one in case.majority if one.kind == kind and one.candidate in names) if several else 0,
     )
 
 
 def _marks(case: _Case, judge: str, names: Sequence[str]) -> str:
-    own = [name for name in names if any(families.is_related(judge, model) for model in case.heard[name].models)]
+    known = [name for name in names if name in case.heard]
+    own = [name for name in known if any(families.is_related(judge, model) for model in case.heard[name].models)]
     return f"{judge} judges its own family: {', '.join(own)}" if own else ""
 
 
@@ -286,19 +287,26 @@ def _directions(case: _Case, suite: Suite) -> Iterator[PenaltyVerdict]:
 
 
 def _preferences(case: _Case) -> Iterator[Preference]:
-    """Of each judge that compared two of these candidates in pairs; a candidate asked twice is no rival of itself."""
+    """Of each judge that compared two of these candidates in pairs, then of more than half of several."""
+    clusters = case.house.clusters
     for judge, said in case.house.judges.items():
-        pairs = [
-            pair
-            for pair in counting.pair_results(said, case.house.clusters)
-            if {pair.first, pair.second} <= case.heard.keys() - case.again.keys()
-        ]
-        tested = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-        for pair in pairs:
-            p = next(tested) if pair.p is not None else None
-            by = _by(case, "pair", [judge], [pair.first, pair.second])
-            of_pair = tuple(one for one in by.corrected if one.candidate == f"{pair.first} / {pair.second}")
-            yield Preference(judged=replace(by, corrected=of_pair), pair=pair, p_holm=p, word=_word(pair, p))
+        yield from _preferred(case, [judge], counting.pair_results(said, clusters))
+    voices = next((one for one in case.house.voices if one.kind == "pair"), None)
+    if voices is not None and len(voices.judges) > 1:
+        several = counting.pairs_of(labels.majorities(voices.judges), clusters)
+        yield from _preferred(case, list(voices.judges), several)
+
+
+def _preferred(case: _Case, judges: Sequence[str], found: Sequence[PairJudged]) -> Iterator[Preference]:
+    """A candidate that was asked twice is no rival of itself."""
+    rivals = case.heard.keys() - case.again.keys()
+    pairs = [pair for pair in found if {pair.first, pair.second} <= rivals]
+    tested = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+    for pair in pairs:
+        p, name = next(tested) if pair.p is not None else None, f"{pair.first} / {pair.second}"
+        by = _by(case, "pair", judges, [pair.first, pair.second, name])
+        corrected = tuple(one for one in by.corrected if one.candidate == name)
+        yield Preference(judged=replace(by, corrected=corrected), pair=pair, p_holm=p, word=_word(pair, p))
 
 
 def _word(pair: PairJudged, p: float | None) -> Word:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from evener.evals.judging.labels import labels, latest
+from evener.evals.judging.labels import Thing, labels, latest
 from evener.evals.judging.talking import SEVERITY_DETAIL
 from evener.evals.judging.tasks import source_of
 from evener.evals.scoring.translation import mqm, penalty, units
@@ -84,36 +84,44 @@ def _clustered(known: Sequence[tuple[str, bool]]) -> Hits:
 
 
 def pair_results(judgements: Sequence[Judgement], clusters: Mapping[str, str] | None = None) -> tuple[PairJudged, ...]:
-    """Per pair of candidates. Both orders must have a verdict, else the question does not count.
+    """One judge's, per pair of candidates. Both orders must have a verdict, else the question does not count; a winner
+    that changes with the order is a tie."""
+    orders: dict[Thing, set[str]] = defaultdict(set)
+    for one in latest(judgements, "pair"):
+        orders[one.asked, one.other].add(
+            _unswapped(one.verdict or "") if one.details.get("swapped") else one.verdict or ""
+        )
+    changed = {thing for thing, seen in orders.items() if seen == {"A", "B"}}
+    return pairs_of(labels(judgements, "pair"), clusters or {}, by_order=changed)
+
+
+def pairs_of(
+    said: Mapping[Thing, Label | None], clusters: Mapping[str, str], *, by_order: Collection[Thing] = ()
+) -> tuple[PairJudged, ...]:
+    """Per pair of candidates, by one label for each question; None is no label.
 
     Epochs of a question and questions of one cluster are not independent: the test counts clusters.
     """
-    orders: dict[tuple[Asked, Asked], dict[bool, str]] = defaultdict(dict)
-    for one in latest(judgements, "pair"):
-        if one.other is not None and one.verdict is not None:
-            orders[one.asked, one.other][bool(one.details.get("swapped"))] = one.verdict
-    found: dict[tuple[str, str], list[tuple[str, tuple[str, str]]]] = defaultdict(list)
-    for (a, b), seen in orders.items():
-        if len(seen) == 2:
-            cluster = (clusters or {}).get(a.question, a.question)
-            found[a.candidate, b.candidate].append((cluster, (seen[False], _unswapped(seen[True]))))
-    return tuple(_pair(first, second, verdicts) for (first, second), verdicts in found.items())
+    found: dict[tuple[str, str], dict[Thing, Label]] = defaultdict(dict)
+    for thing, label in said.items():
+        if label is not None and thing[1] is not None:
+            found[thing[0].candidate, thing[1].candidate][thing] = label
+    return tuple(_pair(first, second, mine, clusters, by_order) for (first, second), mine in found.items())
 
 
-def _pair(first: str, second: str, judged: Sequence[tuple[str, tuple[str, str]]]) -> PairJudged:
-    clusters, verdicts = [cluster for cluster, _ in judged], [pair for _, pair in judged]
-    a = sum(pair == ("A", "A") for pair in verdicts)
-    b = sum(pair == ("B", "B") for pair in verdicts)
+def _pair(
+    first: str, second: str, said: Mapping[Thing, Label], clusters: Mapping[str, str], by_order: Collection[Thing]
+) -> PairJudged:
+    counted = Counter(said.values())
+    ahead, behind = ([float(label == side) for label in said.values()] for side in ("first", "second"))
     return PairJudged(
         first=first,
         second=second,
-        first_wins=a,
-        second_wins=b,
-        ties=len(verdicts) - a - b,
-        order_changed=sum(set(pair) == {"A", "B"} for pair in verdicts),
-        p=difference(
-            [float(pair == ("A", "A")) for pair in verdicts], [float(pair == ("B", "B")) for pair in verdicts], clusters
-        ).p,
+        first_wins=counted["first"],
+        second_wins=counted["second"],
+        ties=counted["tie"],
+        order_changed=sum(thing in by_order for thing in said),
+        p=difference(ahead, behind, [clusters.get(asked.question, asked.question) for asked, _ in said]).p,
     )
 
 
