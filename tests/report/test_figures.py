@@ -26,7 +26,7 @@ def repetitions(draw: random.Random) -> SideFigure:
 def test_the_best_of_five_is_dropped_by_chance_less_than_one_time_in_twenty(
     measure: Callable[[random.Random], SideFigure],
 ) -> None:
-    draw, dropped = random.Random(5), 0
+    draw, dropped = random.Random(1), 0
     for _ in range(600):
         best, *others = (measure(draw) for _ in range(5))
         words = {told_apart(best, other, more_is_better=True, comparisons=4) for other in others}
