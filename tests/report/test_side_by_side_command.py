@@ -127,9 +127,15 @@ def test_a_file_of_llama_bench_alone_is_shown(runs: Path, form: str) -> None:
 def test_a_file_that_is_none_of_llama_bench_is_named(runs: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"README\.md: row 1 lacks"):
         ask("report", "7f3a", str(Path(__file__).parents[2] / "README.md"))
-    (tmp_path / "packed").write_bytes(b"\x1f\x8b\xff\xfe")
     with pytest.raises(NameUnknown, match="no run"):
-        ask("report", "7f3a", str(tmp_path / "packed"))
+        ask("report", "7f3a", str(tmp_path / "nothing.json"))
+
+
+def test_a_pack_is_opened_first_and_then_its_runs_are_compared_like_any(runs: Path, tmp_path: Path) -> None:
+    ask("runs", "pack", "7f3a", "-o", str(tmp_path / "theirs.tar.gz"))
+    with pytest.raises(ConfigurationError, match="no text") as caught:
+        ask("report", "90a1", str(tmp_path / "theirs.tar.gz"))
+    assert f"evener runs open {tmp_path / 'theirs.tar.gz'}" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("run", ["7f3a", "90a1", "7076", "dc6d", "5e53"])

@@ -60,7 +60,7 @@ def _named(letter: str, word: str) -> Named:
 
 
 def _text_of(path: Path) -> str | None:
-    """The text of a plain file; None for what is no file, and for a packed run, which is no text."""
+    """The text of a plain file; None for what is no file. Raises ConfigurationError for one that holds no text."""
     try:
         if not path.is_file():
             return None
@@ -73,7 +73,8 @@ def _text_of(path: Path) -> str | None:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return None
+        hint = f"of a pack, evener runs open {path} brings the runs here, and they are compared like any"
+        raise ConfigurationError(f"{path}: no text, so no output of llama-bench", hint=hint) from None
 
 
 def two(found: Sequence[Named]) -> Against | None:
