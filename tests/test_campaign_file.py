@@ -296,6 +296,20 @@ def test_what_does_not_go_together_is_told_by_its_key(text: str, key: str, said:
     assert said in found[key]
 
 
+@pytest.mark.parametrize(
+    ("asked", "tokens"),
+    [
+        ("[speed]\nprompts = [300]\noutputs = []\n", 301),
+        ("[speed]\nprompts = []\noutputs = [300]\n", 302),
+        ("[speed]\nprompts = [100]\noutputs = [100]\ndepths = [300]\n", 402),
+        ("[[users]]\nprompt_tokens = 200\noutput_tokens = 100\n", 364),
+    ],
+)
+def test_a_context_holds_what_is_asked_to_the_token(asked: str, tokens: int) -> None:
+    assert parse(f"contexts = [{tokens}]\n{LEAST}{asked}").contexts == (tokens,)
+    assert list(faults(f"contexts = [{tokens - 1}]\n{LEAST}{asked}")) == ["contexts"]
+
+
 JUDGED = LEAST + '[answers]\nsuites = ["restraint"]\n[[answers.judges]]\nname = "j"\n'
 
 

@@ -94,6 +94,28 @@ def test_units_of_a_load_that_failed_were_skipped_and_one_that_failed_is_told_ap
     assert found.last == "a/alpha/1: failed: the server went away"
 
 
+def test_what_was_cut_short_was_measured_and_is_done() -> None:
+    journal = Journal()
+    journal.visit(0, "a/alpha/1")
+    journal.unit(2, 4, "a/alpha/1:canary", "partial", why="the server went away")
+    assert (status(journal, 4).done, status(journal, 4).failed) == (1, 0)
+    assert status(journal, 4).last == "a/alpha/1:canary: partial: the server went away"
+
+
+def test_the_last_news_is_told_in_words() -> None:
+    journal = Journal()
+    assert status(journal, 0).last is None
+    journal.visit(0, "a/alpha/1")
+    assert status(journal, 0).last == "a/alpha/1: loading"
+    journal.say(1, "unit begun", unit="a/alpha/1:canary")
+    assert status(journal, 1).last == "a/alpha/1:canary: measuring"
+    changed = Changed(visit="a/alpha/1", condition="driver of alpha/RTX 5090", before="580", now=None)
+    journal.say(2, "changed", changed=to_data(changed))
+    assert status(journal, 2).last == "a/alpha/1: driver of alpha/RTX 5090 is unknown, and was 580"
+    journal.say(3, "campaign resumed")
+    assert status(journal, 3).last == "resumed"
+
+
 def test_before_anything_is_measured_the_time_left_is_the_prediction() -> None:
     assert (
         status(Journal(), 0).minutes_left == 28.0

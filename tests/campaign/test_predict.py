@@ -51,6 +51,9 @@ def test_context_reads_fourteen_new_prompts_of_each_length_that_there_is_room_fo
     # 4096 - 64 = 4032: 1024, 2048, and 4032 itself; 4096 would be more.
     assert predict.context(ContextAsked(), SPEEDS, 4096) == pytest.approx((14 * 7.104 + 3 * 19.9) / 60)
 
+    # 1000 - 64 = 936 have no room for 1024 twice: 256, 512, and 936 itself.
+    assert predict.context(ContextAsked(), SPEEDS, 1000) == pytest.approx((14 * 1.704 + 3 * 19.9) / 60)
+
 
 def test_answers_go_as_fast_as_all_together_and_those_that_think_as_long_as_they_may() -> None:
     asked, suites = AnswersAsked(suites=("x",), most_tokens=1000), Suites(answers=30, answer_tokens=3000.0)

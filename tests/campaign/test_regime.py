@@ -107,8 +107,9 @@ def test_layers_temperatures_and_evener_are_named_only() -> None:
         "temperature of alpha/RTX 5090": ("31 C", "45 C", ()),
         "evener": ("0.1.0", "0.2.0", ()),
     }
-    warmer = replace(CLUSTER, temperatures_c={"alpha/RTX 5090": (41.0, 80.0)})
-    assert told(made("a/cluster/3", warmer)) == {}
+    for least, is_told in ((41.0, False), (42.0, True), (21.0, False), (20.0, True)):
+        warmer = replace(CLUSTER, temperatures_c={"alpha/RTX 5090": (least, 80.0)})
+        assert bool(told(made("a/cluster/3", warmer))) is is_told
 
 
 def test_what_is_not_known_has_not_changed() -> None:

@@ -121,6 +121,9 @@ def test_a_again_is_the_first_that_can_be_measured() -> None:
     assert "large/cluster,again/1" in ids(found)
     assert "A again is large: huge fits nowhere" in found.notes
     assert "fits nowhere that was asked for: huge" in found.notes
+    without = made(replace(CAMPAIGN, contestants=(HUGE, LARGE), a_versus_a=False))
+    assert not any(note.startswith("A again") for note in without.notes)
+    assert not any(note.startswith("A again") for note in made().notes)
     running = made(replace(CAMPAIGN, contestants=(RUNNING, SMALL)))
     assert "vllm/endpoint,again/2" in ids(running)
 
