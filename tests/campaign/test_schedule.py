@@ -140,10 +140,19 @@ def test_the_whole_is_unknown_where_a_part_of_it_is_and_it_is_said_whose() -> No
     found = made()
     assert found.minutes is None
     assert "nobody can say beforehand how long these take: vllm" in found.notes
+    assert not any("scan --measure" in note for note in found.notes)
     known = made(replace(CAMPAIGN, contestants=(SMALL,)))
     assert known.minutes is not None
     total = sum((v.load_minutes or 0) + sum(u.minutes or 0 for u in v.units) for v in known.visits)
     assert abs(known.minutes - total) < 1e-9
+
+
+def test_where_the_plan_knows_no_speed_nobody_knows_the_time_and_how_to_learn_it_is_said() -> None:
+    campaign = replace(CAMPAIGN, contestants=(SMALL,))
+    blind = {wish: replace(one, decode=None, load_s=None) for wish, one in answered(campaign).items()}
+    found = schedule(campaign, blind, suites=Suites())
+    assert (found.minutes, found.visits[0].load_minutes, found.visits[0].units[0].minutes) == (None, None, None)
+    assert "evener scan --measure measures cards whose speed is not known" in found.notes
 
 
 def test_what_has_to_be_fetched_or_written_is_added_up_and_unknown_where_one_is() -> None:
@@ -158,3 +167,6 @@ def test_what_has_to_be_fetched_or_written_is_added_up_and_unknown_where_one_is(
     assert disk(here) == 0
     assert disk(here, far, made_here) == 42
     assert disk(far, replace(made_here, bytes=None)) is None
+    found = schedule(replace(campaign, cool=False), answered(campaign), suites=Suites(), fetches=(far, made_here))
+    assert "not counted: fetching, quantising" in found.notes
+    assert "not counted: waiting for cards to cool" in made(campaign).notes

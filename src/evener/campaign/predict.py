@@ -145,19 +145,23 @@ def disk_bytes(fetches: Sequence[Fetch]) -> int | None:
     return None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
 
 
-def assumptions(campaign: Campaign, visits: Sequence[Visit]) -> Iterator[str]:
+def assumptions(campaign: Campaign, visits: Sequence[Visit], fetches: Sequence[Fetch]) -> Iterator[str]:
     """What the minutes rest on, and what they leave out."""
     yield "minutes are predictions from the plan's speeds; once something is measured, its own rates replace them"
-    left_out = ["fetching"] if any(visit.candidate for visit in visits) else []
+    left_out = ["fetching"] if any(one.how == "fetch" for one in fetches) else []
+    left_out += ["quantising"] if any(one.how == "quantise" for one in fetches) else []
     left_out += ["waiting for cards to cool"] if campaign.cool else []
     left_out += ["judges"] if campaign.answers and campaign.answers.judges else []
     if left_out:
         yield f"not counted: {', '.join(left_out)}"
     if campaign.answers and any(one.thinking for one in campaign.contestants):
         yield f"answers that think are counted as long as they may be, {campaign.answers.most_tokens} tokens each"
-    if unknown := total(visits).unknown:
-        whose = dict.fromkeys(visit.contestant for visit in visits if visit.id in unknown)
-        yield f"nobody can say beforehand how long these take: {', '.join(whose)}"
+    unknown = [visit for visit in visits if visit.id in total(visits).unknown]
+    if unknown:
+        whose = ", ".join(dict.fromkeys(visit.contestant for visit in unknown))
+        yield f"nobody can say beforehand how long these take: {whose}"
+    if any(visit.candidate for visit in unknown):
+        yield "evener scan --measure measures cards whose speed is not known"
 
 
 def of_unit(

@@ -58,7 +58,7 @@ def schedule(
     loads = list(_loads(campaign, answered))
     visits = [visit for block in range(1, campaign.repeats + 1) for visit in _block(campaign, loads, block, suites)]
     whole = predict.total(visits)
-    said = [*notes, *_notes(campaign, loads), *predict.assumptions(campaign, visits)]
+    said = [*notes, *_notes(campaign, loads), *predict.assumptions(campaign, visits, fetches)]
     return Schedule(
         visits=tuple(visits),
         fetches=tuple(fetches),

@@ -103,7 +103,10 @@ def _not_fitting(visits: Sequence[Visit]) -> list[str]:
 
 def _in_all(made: Schedule) -> Iterator[str]:
     whole = total(made.visits)
-    yield f"about {hours(whole.minutes)}" + ("" if whole.is_known else ", and what nobody can predict")
+    if whole.minutes or whole.is_known:
+        yield f"about {hours(whole.minutes)}" + ("" if whole.is_known else ", and what nobody can predict")
+    else:
+        yield "nobody can predict how long"
     units = sum(len(visit.units) for visit in made.visits)
     yield f"{count(units, 'unit')} in {count(sum(bool(visit.units) for visit in made.visits), 'visit')}"
     yield "disk: nobody knows" if made.disk_bytes is None else f"{gib(made.disk_bytes)} to fetch and write"
