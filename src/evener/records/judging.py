@@ -33,7 +33,7 @@ class Passport:
     people: Hits | None  # verdicts that people agree with, of the random pool; more than half of them where they differ
     kappa: float | None = None  # with people
     ac1: float | None = None  # with people
-    kappa_interval: tuple[float, float] | None = None
+    kappa_interval: tuple[float, float] | None = None  # 95 %, from resampled answers; None where they are few
     alpha: float | None = None  # Krippendorff's, of the judge and each person by name
 
 
@@ -77,13 +77,13 @@ class PairJudged:
 class Alike:
     """Two who labelled the same things, judges or people. None where a figure is not defined."""
 
-    first: str
-    second: str
+    first: str  # a judge, or a person
+    second: str  # another one
     n: int  # things that both labelled
     raw: float | None  # share of them with the same label
-    kappa: float | None
-    kappa_interval: tuple[float, float] | None
-    ac1: float | None
+    kappa: float | None  # Cohen's
+    kappa_interval: tuple[float, float] | None  # 95 %, from resampled things
+    ac1: float | None  # Gwet's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +94,13 @@ class Together:
     resampled clusters; None where it is not defined, or too few things tell.
     """
 
-    kind: Kind
-    judges: int
-    people: int
+    kind: Kind  # what was labelled: answers by rubric, translations by their errors, or pairs
+    judges: int  # how many judges
+    people: int  # how many people
     n: int
     alpha: float | None
-    interval: tuple[float, float] | None
-    pairs: tuple[Alike, ...]
+    interval: tuple[float, float] | None  # of alpha
+    pairs: tuple[Alike, ...]  # any two of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +111,8 @@ class Majority:
     """
 
     candidate: str  # or two, of a pair: "a / b"
-    kind: Kind
-    judges: tuple[str, ...]
+    kind: Kind  # what was labelled
+    judges: tuple[str, ...]  # by name
     passed: Hits | None  # rubric met, no critical or major error, or the first of a pair preferred
     split: int
     split_on: tuple[str, ...]
@@ -127,7 +127,7 @@ class CorrectedShare:
     """
 
     candidate: str  # or two, of a pair: "a / b"
-    kind: Kind
+    kind: Kind  # what was labelled
     by: str  # the judge, or "majority"
     judge_mean: float
     n: int
@@ -135,8 +135,8 @@ class CorrectedShare:
     unsure: int
     people: int  # who labelled
     people_mean: float | None  # of what they labelled
-    mean: float | None = None
-    interval: tuple[float, float] | None = None
+    mean: float | None = None  # the corrected share
+    interval: tuple[float, float] | None = None  # 95 %, of the corrected share
     why: str | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from evener.records.answers import JudgeIdentity
 from evener.records.judging import CorrectedShare, Kind, PairJudged, Passport, Together
+from evener.records.measures import Measure
 
 Word = Literal[
     "better", "worse", "practically equal", "cannot be separated", "cannot be separated by design", "not comparable"
@@ -126,11 +127,11 @@ class JudgedBy:
     `corrected` what people's labels of the random pool make of each share. `split` answers have no majority.
     """
 
-    kind: Kind
-    judges: tuple[JudgeIdentity, ...]
+    kind: Kind  # what they were asked: a rubric, errors of translations, or pairs
+    judges: tuple[JudgeIdentity, ...]  # one, or several
     passports: tuple[Passport, ...]
     marks: tuple[str, ...] = ()
-    together: Together | None = None
+    together: Together | None = None  # how far all judges and people agree on such answers
     corrected: tuple[CorrectedShare, ...] = ()
     split: int = 0
 
@@ -140,7 +141,8 @@ class DimensionVerdict:
     """Everything that one dimension proves. `best` holds the best candidate at 95 %; `dropped` are ruled out.
 
     `groups` are neighbours that cannot be told apart. `noise` is the gap of a candidate against itself, where it was
-    asked twice. `sentence` says it all in one line; `design` what the size could prove at best.
+    asked twice. `sentence` says it all in one line; `design` what the size could prove at best. `measures` are further
+    figures by name and candidate, each with its own interval; no test compares them.
     """
 
     dimension: str
@@ -157,15 +159,16 @@ class DimensionVerdict:
     endings: tuple[Ending, ...] = ()  # in the order of the standings
     disagreements: tuple[Disagreement, ...] = ()  # of the leader with the second, then with the third
     judged: JudgedBy | None = None  # None: scored by code
+    measures: dict[str, dict[str, Measure]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PenaltyStanding:
     """Errors of one candidate's translations in one direction: penalty per 1000 source units, lower is better."""
 
-    candidate: str
+    candidate: str  # whose translations
     per_1000: float | None
-    interval: tuple[float, float] | None
+    interval: tuple[float, float] | None  # 95 %, by document
     counted_wrong: float | None  # with 25, a critical error, for each segment without a translation
     segments: int
     documents: int
@@ -177,23 +180,25 @@ class PenaltyVerdict:
     """What one judge's lists of errors prove about translations in one direction. Of a pair `gap` is first - second in
     penalty per 1000 source units, and `word` is about the first: "better" has the lower penalty."""
 
-    dimension: str
-    judged: JudgedBy
+    dimension: str  # suite, direction and judge
+    judged: JudgedBy  # by whom
     standings: tuple[PenaltyStanding, ...]  # best first
-    pairs: tuple[PairVerdict, ...]
-    best: tuple[str, ...]
-    dropped: tuple[str, ...]
-    noise: float | None
-    sentence: str
+    pairs: tuple[PairVerdict, ...]  # any two candidates
+    best: tuple[str, ...]  # hold the best candidate at 95 %
+    dropped: tuple[str, ...]  # are ruled out
+    noise: float | None  # penalty between a candidate and itself, where it was asked twice
+    sentence: str  # says it in one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
-    """What one judge prefers of two candidates' answers to the same questions, each asked in both orders. `word` is
-    about the first; `p_holm` is over all pairs of this judge."""
+    """What a judge, or more than half of several, prefer of two candidates' answers, each pair in both orders.
 
-    judged: JudgedBy
-    pair: PairJudged
+    `word` is about the first; `p_holm` is over all pairs of these judges.
+    """
+
+    judged: JudgedBy  # by whom
+    pair: PairJudged  # how often each was preferred
     p_holm: float | None
     word: Word
 
@@ -233,6 +238,7 @@ class Verdicts:
     notes: tuple[str, ...]
     runs: dict[str, str] = field(default_factory=dict)  # candidate -> the id of its run
     conditions: tuple[DifferingCondition, ...] = ()  # all that differ, those of `differing` first
+    alike: dict[str, str] = field(default_factory=dict)  # conditions that are known and the same for all, in words
     canaries: tuple[CanaryVerdict, ...] = ()
     judged: tuple[DimensionVerdict, ...] = ()  # by judges, of what code did not score or scored in another way
     penalties: tuple[PenaltyVerdict, ...] = ()

@@ -29,9 +29,9 @@ class Judged:
 class Jury:
     """What judges and people make of the same answers together. `corrected` are the shares of the majority."""
 
-    majority: tuple[Majority, ...]  # none of one judge alone
+    majority: tuple[Majority, ...]  # empty where one judge is alone
     corrected: tuple[CorrectedShare, ...]
-    together: tuple[Together, ...]
+    together: tuple[Together, ...]  # how far they agree, by what was labelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
