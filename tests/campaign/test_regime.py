@@ -65,6 +65,15 @@ def test_a_driver_that_changed_is_measured_anew_for_what_of_the_block_used_that_
     assert found["driver of alpha/RTX 5090"][2] == ("a/alpha/2", "a/cluster/2", "b/alpha/2")
 
 
+def test_a_visit_that_was_cut_is_made_anew_from_its_beginning() -> None:
+    cut = made("b/cluster/3", replace(CLUSTER, model_sha256="bb"))
+    now = made("b/cluster/3", replace(CLUSTER, model_sha256="bb", drivers={"beta/RTX 5080": "590.10"}))
+    assert [(one.condition, one.again) for one in changes(now, [*BEFORE, cut])] == [
+        ("driver of beta/RTX 5080", ("b/cluster/3",))
+    ]
+    assert changes(cut, [*BEFORE, cut]) == ()
+
+
 def test_a_change_between_two_blocks_is_named_and_nothing_is_measured_anew() -> None:
     now = made("a/alpha/3", replace(ALPHA, engine_builds={"alpha": "b11500 (cafe) protocol 7.0.0"}))
     assert told(now) == {

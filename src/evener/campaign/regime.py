@@ -42,7 +42,8 @@ Condition = tuple[str, str]  # what it is, and of what: ("driver", "beta/RTX 508
 def changes(now: Made, before: Sequence[Made], known: Sequence[Changed] = ()) -> tuple[Changed, ...]:
     """What is other at a visit than at the last one before it that had the same host, card, cable or model.
 
-    `before` are the visits that count, in the order in which they were made; `known` the changes told so far.
+    `before` are the visits that count, in the order in which they were made, this one among them where it was cut;
+    `known` the changes told so far.
     """
     found = []
     for condition, value in regime(now).items():
