@@ -25,7 +25,7 @@ from evener.records.load import UsersResult
 from evener.records.pair import PairResult
 from evener.records.run import Stage
 from evener.records.speed_rows import Repeated, SpeedResult
-from evener.report import beside_view, html
+from evener.report import beside_charts, beside_view, html
 from evener.report.beside import Entrant, beside, unlike_answers
 from evener.report.beside_figures import ANSWERS, LOAD
 from evener.report.beside_figures import CONTEXT as LONG
@@ -350,11 +350,31 @@ def test_a_line_of_csv_is_a_figure_of_a_column() -> None:
 def test_a_page_of_several_runs_closes_its_tags_and_loads_nothing() -> None:
     page = Page(html.beside_page(whole()))
     assert len(page.ids) == len(set(page.ids))
-    assert page.urls == []
+    assert not [url for url in page.urls if not url.startswith("#")]
     assert not page.unnamed
     words = " ".join(page.words)
     assert "66.90 ± 1.05" in words
     assert "E is left out of speed for users" in words
+
+
+def test_users_have_curves_of_each_column_and_nothing_that_is_not_compared_is_drawn() -> None:
+    known = [users("A"), users("B", 1.2), users("C", of=WARM)]
+    (crowd,) = beside(known, anyway=True).tables
+    drawn = beside_charts.curves(crowd, name="t")
+    assert [title for title, _ in drawn] == ["total, tok/s", "each, tok/s", "first token, ms"]
+    assert "A: 60.0 at 1, 42.0 at 2" in drawn[1][1]
+    assert "B: 72.0 at 1, 50.4 at 2" in drawn[1][1]
+    assert "C: " not in "".join(svg for _, svg in drawn)
+    page = Page(html.beside_page(beside(known, anyway=True)))
+    assert len(page.ids) == len(set(page.ids))
+    assert not page.unnamed
+    assert "C, http://127.0.0.1:8080 (not compared, not drawn)" in page.words
+
+
+def test_a_single_user_count_makes_no_curve() -> None:
+    one = replace(USERS, levels=USERS.levels[:1])
+    (crowd,) = beside([users("A", of=one), users("B", of=one)]).tables
+    assert beside_charts.curves(crowd, name="t") == []
 
 
 def test_names_of_strangers_are_text_here_too() -> None:

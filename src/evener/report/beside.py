@@ -257,6 +257,7 @@ def _row(kind: str, key: Hashable, columns: Sequence[_Column]) -> BesideRow:
         name=known.name,
         about=known.about,
         unit=known.unit,
+        users=known.users,
         cells=tuple(
             None if one is None else _cell(column, one, first, apart)
             for column, one in zip(columns, found, strict=True)

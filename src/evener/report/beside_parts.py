@@ -68,6 +68,7 @@ class BesideRow:
     about: str
     unit: str
     cells: tuple[BesideCell | None, ...]  # one per column
+    users: int | None  # the user count that it is of, as a number
     best: tuple[str, ...]
     told: Literal["told apart", "cannot be separated", "unknown"]  # whether any two of its figures are told apart
 

@@ -26,7 +26,10 @@ _RARE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One figure. `about` says of what: a user count, a test, a length; `at` is what else must be the same."""
+    """One figure. `about` says of what: a user count, a test, a length; `at` is what else must be the same.
+
+    `users` is the user count as a number, for curves.
+    """
 
     name: str
     about: str
@@ -34,6 +37,7 @@ class Measured:
     figure: SideFigure
     more_is_better: bool
     at: Hashable = None
+    users: int | None = None
 
     @property
     def key(self) -> Hashable:
@@ -76,13 +80,14 @@ def _enough(n: int | None, m: int | None, comparisons: int) -> bool:
 def _levels(layout: Layout) -> Iterator[Measured]:
     for level in layout.levels:
         about = count(level.users, "user")
-        yield Measured(
-            name="total", about=about, unit="tok/s", figure=single(level.total_tokens_per_s), more_is_better=True
-        )
-        each = median(level.per_user_tokens_per_s)
-        yield Measured(name="each", about=about, unit="tok/s", figure=each, more_is_better=True)
-        wait = median(level.ttft_ms)
-        yield Measured(name="first token", about=about, unit="ms", figure=wait, more_is_better=False)
+        for name, unit, figure, more_is_better in (
+            ("total", "tok/s", single(level.total_tokens_per_s), True),
+            ("each", "tok/s", median(level.per_user_tokens_per_s), True),
+            ("first token", "ms", median(level.ttft_ms), False),
+        ):
+            yield Measured(
+                name=name, about=about, unit=unit, figure=figure, more_is_better=more_is_better, users=level.users
+            )
 
 
 def _comfort(layout: Layout) -> Iterator[Measured]:

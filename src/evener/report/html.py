@@ -10,6 +10,7 @@ from evener.records.load import Spread
 from evener.records.run import Run
 from evener.records.verdicts import Verdicts
 from evener.report import (
+    beside_charts,
     beside_view,
     charts,
     crowd,
@@ -91,6 +92,7 @@ def beside_page(found: Beside) -> str:
     text: str = _environment().get_template("beside.html.j2").render(
         found=found,
         view=beside_view,
+        curves=lambda table, n: [(title, Markup(svg)) for title, svg in beside_charts.curves(table, name=f"table-{n}")],
         drawn=[
             (one, Markup(forest(verdict_rows.lines(one), name=f"forest-{n}", groups=one.groups)))
             for n, one in enumerate(dimensions)
