@@ -163,9 +163,9 @@ def test_a_server_that_runs_already_is_planned_without_asking_it() -> None:
 
 def test_a_budget_leaves_out_repeats_and_says_so() -> None:
     text = 'budget = "10m"\nrepeats = 3\n[speed]\n[[models]]\nmodel = "qwen3.6-35b-a3b:Q8_0"\n'
-    schedule = planned(text)
-    assert {visit.block for visit in schedule.visits} == {1, 2}
-    assert any("repeats, 2 of 3 are made" in note for note in schedule.notes)
+    for schedule in (planned(text), planned(text.replace('budget = "10m"\n', ""), "--budget", "10m")):
+        assert {visit.block for visit in schedule.visits} == {1, 2}
+        assert any("repeats, 2 of 3 are made" in note for note in schedule.notes)
 
 
 def test_names_that_nobody_knows_are_told_all_at_once() -> None:

@@ -71,11 +71,12 @@ def schema() -> dict[str, Any]:
     return campaign_schema()
 
 
-def read(file: Path, *, rig: str | None = None) -> Campaign:
-    """The campaign of a file; `rig` in place of the one that it names. Raises CampaignFileError with every fault."""
+def read(file: Path, *, rig: str | None = None, budget_s: float | None = None) -> Campaign:
+    """The campaign of a file, with `rig` and `budget_s` in place of its own. Raises CampaignFileError with every
+    fault."""
     known = Known(suites=SHIPPED, profiles={name: _exchange(name) for name in profiles.PROFILES})
     campaign = load_campaign(config.or_shipped(file.expanduser()), known)
-    return replace(campaign, rig=rig or campaign.rig)
+    return replace(campaign, rig=rig or campaign.rig, budget_s=budget_s or campaign.budget_s)
 
 
 def _exchange(profile: str) -> int:

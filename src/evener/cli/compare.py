@@ -11,6 +11,7 @@ from evener.cli.options import Json, RigFile
 from evener.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from evener.api.campaign_plan import Prepared
     from evener.api.campaigns import Wishes
 
 BEFORE, GOING_ON = "Before it begins", "While it goes on"
@@ -85,9 +86,9 @@ def compare(
         return compare_run.show_status(str(file) if file else None, as_json=as_json, watch=watch)
     if file is None and resume is None:
         raise ConfigurationError("which comparison?", hint="evener compare CAMPAIGN.toml; --init writes a first one")
-    if file is not None and dry_run:
-        return _dry_run(file, rig=rig, as_json=as_json)
     wishes = _wishes(wait_for_cards=wait_for_cards, budget=budget)
+    if file is not None and dry_run:
+        return _dry_run(file, rig=rig, wishes=wishes, as_json=as_json)
     _make(file, resume=resume, new=new, rig=rig, wishes=wishes, as_json=as_json)
 
 
@@ -110,22 +111,26 @@ def _make(file: Path | None, *, resume: str | None, new: bool, rig: str | None, 
     else:
         assert file is not None
         path = compare_run.begin_or_go_on(file, new=new)
-        path = path or _begun(file, rig=rig, as_json=as_json)
+        path = path or _begun(file, rig=rig, wishes=wishes, as_json=as_json)
     assert path is not None
     compare_run.exit_with(compare_run.make(path, wishes, as_json=as_json))
 
 
-def _begun(file: Path, *, rig: str | None, as_json: bool) -> Path:
-    from evener.api import campaign_plan, campaigns
+def _begun(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> Path:
+    from evener.api import campaigns
+
+    one = _prepared(file, rig=rig, wishes=wishes, as_json=as_json)
+    campaigns.require_keys(one.campaign)
+    return campaigns.begin(one.campaign, one.schedule, text=one.text, rig=one.rig, scan=one.scan)
+
+
+def _prepared(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> Prepared:
+    from evener.api import campaign_plan
     from evener.cli.console import progress_bar, run_async
 
-    campaign = campaign_plan.read(file, rig=rig)
-    campaigns.require_keys(campaign)
+    campaign = campaign_plan.read(file, rig=rig, budget_s=wishes.budget_s)
     with progress_bar(quiet=as_json) as report:
-        prepared = run_async(campaign_plan.prepare(campaign, report=report))
-    return campaigns.begin(
-        prepared.campaign, prepared.schedule, text=prepared.text, rig=prepared.rig, scan=prepared.scan
-    )
+        return run_async(campaign_plan.prepare(campaign, report=report))
 
 
 def _schema() -> None:
@@ -144,16 +149,13 @@ def _init(file: Path | None, *, rig: str | None, force: bool) -> None:
     out.print(line, markup=False, soft_wrap=True)
 
 
-def _dry_run(file: Path, *, rig: str | None, as_json: bool) -> None:
-    from evener.api import campaign_plan
+def _dry_run(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> None:
     from evener.cli import compare_view
-    from evener.cli.console import progress_bar, run_async, show_json
+    from evener.cli.console import show_json
 
-    campaign = campaign_plan.read(file, rig=rig)
-    with progress_bar(quiet=as_json) as report:
-        prepared = run_async(campaign_plan.prepare(campaign, report=report))
+    one = _prepared(file, rig=rig, wishes=wishes, as_json=as_json)
     if as_json:
-        show_json(prepared.schedule)
+        show_json(one.schedule)
     else:
-        compare_view.show(prepared.campaign, prepared.schedule, prepared.rig.record)
-    raise typer.Exit(0 if any(visit.units for visit in prepared.schedule.visits) else 1)
+        compare_view.show(one.campaign, one.schedule, one.rig.record)
+    raise typer.Exit(0 if any(visit.units for visit in one.schedule.visits) else 1)
