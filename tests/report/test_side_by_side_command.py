@@ -100,6 +100,24 @@ def test_runs_of_which_nothing_can_be_compared_are_refused_in_one_line(runs: Pat
     assert shown.exit_code != 0
 
 
+def test_runs_of_up_are_compared_by_their_loads(runs: Path) -> None:
+    stages = json.loads((runs / DEMO / "summary.json").read_text())["stages"][:1]
+    for name, load_s in (("20261102T000000Z-up-0001", 1.5), ("20261103T000000Z-up-0002", 2.5)):
+        copied(runs, name, stages=[stages[0] | {"users": None, "load_s": load_s}])
+    found = json.loads(ask("report", "0001", "0002", "--json"))
+    (table,) = found["tables"]
+    assert table["name"] == "load and memory"
+    assert [cell["figure"]["value"] for cell in table["rows"][0]["cells"]] == [1.5, 2.5]
+    assert {row["told"] for row in table["rows"]} == {"unknown"}  # each was loaded once
+    assert {row["name"] for row in table["rows"]} == {"loaded in", "planned", "measured", "left after stop"}
+
+
+def test_the_thirtieth_run_has_a_letter_too(runs: Path) -> None:
+    names = [copied(runs, f"20261102T0000{n:02}Z-demo-{n:04}").name for n in range(30)]
+    found = json.loads(ask("report", *names, "--json"))
+    assert [one["name"] for one in found["runs"]][24:28] == ["Y", "Z", "AA", "AB"]
+
+
 def test_a_run_that_stands_twice_is_no_second_measurement(runs: Path) -> None:
     with pytest.raises(ConfigurationError, match="named twice"):
         ask("report", "7f3a", "90a1", "7f3a")

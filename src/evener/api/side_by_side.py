@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, product
 from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
@@ -47,9 +48,9 @@ def named(words: Sequence[str]) -> tuple[Named, ...]:
 
 
 def _letters() -> Iterator[str]:
-    """A to Z, then AA to ZZ: a sheet of more columns compares nothing that anybody could read."""
-    yield from ascii_uppercase
-    yield from (a + b for a in ascii_uppercase for b in ascii_uppercase)
+    """A to Z, then AA to ZZ, and so on."""
+    for length in count(1):
+        yield from map("".join, product(ascii_uppercase, repeat=length))
 
 
 def _named(letter: str, word: str) -> Named:
