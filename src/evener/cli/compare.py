@@ -13,6 +13,7 @@ from evener.errors import ConfigurationError
 if TYPE_CHECKING:
     from evener.api.campaign_plan import Prepared
     from evener.api.campaigns import Wishes
+    from evener.records.campaign import Campaign
 
 BEFORE, GOING_ON = "Before it begins", "While it goes on"
 
@@ -117,18 +118,18 @@ def _make(file: Path | None, *, resume: str | None, new: bool, rig: str | None, 
 
 
 def _begun(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> Path:
-    from evener.api import campaigns
+    from evener.api import campaign_plan, campaigns
 
-    one = _prepared(file, rig=rig, wishes=wishes, as_json=as_json)
-    campaigns.require_keys(one.campaign)
+    campaign = campaign_plan.read(file, rig=rig, budget_s=wishes.budget_s)
+    campaigns.require_keys(campaign)
+    one = _planned(campaign, as_json=as_json)
     return campaigns.begin(one.campaign, one.schedule, text=one.text, rig=one.rig, scan=one.scan)
 
 
-def _prepared(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> Prepared:
+def _planned(campaign: Campaign, *, as_json: bool) -> Prepared:
     from evener.api import campaign_plan
     from evener.cli.console import progress_bar, run_async
 
-    campaign = campaign_plan.read(file, rig=rig, budget_s=wishes.budget_s)
     with progress_bar(quiet=as_json) as report:
         return run_async(campaign_plan.prepare(campaign, report=report))
 
@@ -150,10 +151,11 @@ def _init(file: Path | None, *, rig: str | None, force: bool) -> None:
 
 
 def _dry_run(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> None:
+    from evener.api import campaign_plan
     from evener.cli import compare_view
     from evener.cli.console import show_json
 
-    one = _prepared(file, rig=rig, wishes=wishes, as_json=as_json)
+    one = _planned(campaign_plan.read(file, rig=rig, budget_s=wishes.budget_s), as_json=as_json)
     if as_json:
         show_json(one.schedule)
     else:
