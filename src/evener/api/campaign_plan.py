@@ -24,6 +24,7 @@ from evener.campaign.placement import Placement, Wish
 from evener.campaign.predict import Suites
 from evener.campaign.schedule import schedule, wishes
 from evener.config.campaign import Known, campaign_schema, load_campaign, parse_campaign
+from evener.dialects import hf_hub
 from evener.edges.writing import write_whole
 from evener.errors import (
     BadHeader,
@@ -33,6 +34,7 @@ from evener.errors import (
     ModelMissing,
 )
 from evener.evals.suites import SHIPPED
+from evener.fetching import is_url
 from evener.models import skeletons
 from evener.models.caches import ENCODERS
 from evener.models.shelf import DEMO_FILE, DEMO_NAME, Held
@@ -47,7 +49,7 @@ from evener.records.events import Progress
 from evener.records.plan import Candidate, Plan, Predicted, Workload
 from evener.records.weights import Weights
 
-__all__ = ["Prepared", "prepare", "read", "schema", "write_first"]
+__all__ = ["Prepared", "prepare", "read", "require_real", "schema", "write_first"]
 
 CLUSTER, REPLICAS = "cluster", "replicas"
 DEMO_STAND_IN = "smollm2-135m:Q5_K_M"  # the catalogue's next larger one to Q4_1
@@ -79,16 +81,39 @@ def read(file: Path, *, rig: str | None = None, budget_s: float | None = None) -
     return replace(campaign, rig=rig or campaign.rig, budget_s=budget_s or campaign.budget_s)
 
 
+def require_real(prepared: Prepared) -> None:
+    """What can be planned, and begun as well. Raises ConfigurationError for a rig with hosts that need not exist,
+    ModelMissing for models that nobody could fetch."""
+    stated = [host.name for host in prepared.rig.record.hosts if host.connection == "stated"]
+    if stated:
+        raise ConfigurationError(
+            f"{prepared.rig.record.path}: {', '.join(stated)}: stated, so that nothing can be measured there",
+            hint="--dry-run plans it; a rig file without such hosts can begin",
+        )
+    nowhere = [one.model for one in prepared.schedule.fetches if one.how == "fetch" and not _can_be_fetched(one.model)]
+    if nowhere:
+        raise ModelMissing(
+            f"known by their headers alone: {', '.join(nowhere)}",
+            hint="evener models fetch hf:ORG/REPO:QUANT brings one here; then name its file",
+        )
+
+
+def _can_be_fetched(model: str) -> bool:
+    return is_url(model) or hf_hub.is_name(model) or model.lower() == DEMO_NAME
+
+
 def _exchange(profile: str) -> int:
     who = profiles.find(profile)
     return who.prompt_tokens + who.output_tokens
 
 
-async def prepare(campaign: Campaign, *, report: Report) -> Prepared:
-    """Everything that will be done, in order. Raises CampaignFileError for names that nobody knows, all at once, and
-    whatever looking at the rig or at far models raises."""
+async def prepare(campaign: Campaign, *, report: Report, rig: Rig | None = None) -> Prepared:
+    """Everything that will be done, in order, on `rig` where no file says another one.
+
+    Raises CampaignFileError for names that nobody knows, all at once, and whatever looking at the rig or at far models
+    raises."""
     assert campaign.path is not None
-    rig = Rig.open(campaign.rig)
+    rig = rig or Rig.open(campaign.rig)
     report(Progress(what="looking at the rig"))
     scan = await rig.scan()
     work = _Planning(campaign=campaign, rig=rig, scan=scan, tools=await plans.tools_of(rig, scan), report=report)
@@ -406,7 +431,7 @@ def _is_same_model(one: Weights, other: Weights) -> bool:
 
 def _is_catalogue(model: str, known: _Read) -> bool:
     """Whether nobody has said where the file itself is."""
-    return (known.source or known.weights).origin == "catalogue" and model.lower() != DEMO_NAME
+    return (known.source or known.weights).origin == "catalogue" and not _can_be_fetched(model)
 
 
 def _fetch(contestant: str, model: str, weights: Weights) -> Fetch:

@@ -6,9 +6,11 @@ is gone, a disk that is full - stops the campaign, which goes on where it was.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +52,7 @@ WORLD = (HostBusy, HostUnreachable, PortTaken, EngineMissing, EngineUnfit, Inter
 ATTEMPTS = 2  # what dies once may have been killed; what dies twice is a result
 BACK_WITHIN_S = 600.0  # how long a host may be away, e.g. while it starts again
 LOOK_EVERY_S = 5.0
+DEATH_IS_KNOWN_WITHIN_S = 5.0
 THE_LOAD = "the load"  # what a visit died at, where it was no unit
 EVIDENCE_LINES = 8  # of each log
 _NOTHING = Scan(taken_at=datetime.min.replace(tzinfo=UTC), hosts=(), devices=())
@@ -257,7 +260,7 @@ async def _up(
         load.was_up = True
         load.session.life.enter("ready")
         try:
-            await _units(load, visit, sitting)
+            await _units(load, up, visit, sitting)
         except OverBudget as over:
             load.stop = over
         load.whole = load.stop is None
@@ -284,15 +287,24 @@ async def _up(
         raise Interrupted("interrupted; everything that was started has been stopped")
 
 
-async def _units(load: _Load, visit: Visit, sitting: Sitting) -> None:
+async def _units(load: _Load, up: Up, visit: Visit, sitting: Sitting) -> None:
     for unit in sitting.todo(visit):
         sitting.require_time(unit)
         load.unit = unit
         end = await campaign_units.measured(unit, _where(visit, sitting, sitting.deployment))
+        if end.state != "done":
+            await _require_alive(up)
         if end.state == "failed" and load.run is not None:
             end = replace(end, evidence=tuple(evidence_of(load.run)))
         sitting.journal.unit_ended(end)
         load.unit = None
+
+
+async def _require_alive(up: Up) -> None:
+    """A client may hear of a death before its supervisor does. Raises ChildDied."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DEATH_IS_KNOWN_WITHIN_S):
+            raise await up.fault()
 
 
 def _ended(load: _Load, visit: Visit, warm: Sequence[str]) -> VisitEnd:

@@ -21,6 +21,7 @@ from evener.campaign.journal import state_of, status_of
 from evener.codec import to_data
 from evener.edges import notify, run_folder
 from evener.edges.control import Message
+from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, EvenerError, Interrupted, NameUnknown, RunUnreadable
 from evener.records.campaign import Campaign, CampaignStatus, Schedule, Unit, Visit
 from evener.records.card import Scan
@@ -52,7 +53,19 @@ class Ended:
 
 def begin(campaign: Campaign, schedule: Schedule, *, text: str, rig: Rig, scan: Scan) -> Path:
     """A folder for a campaign that is new; `go_on` makes it. `text` is that of its file."""
-    return campaign_folder.create(campaign, schedule, text=text, rig=rig.record, scan=scan).path
+    record = rig.record
+    if record.path is not None and Path(record.path).is_file():
+        record = replace(record, path=str(Path(record.path).resolve()))  # to be found from elsewhere too
+    return campaign_folder.create(campaign, schedule, text=text, rig=record, scan=scan).path
+
+
+def rig_of(data: RunData) -> Rig:
+    """The rig as its file says now: whoever was named as a holder may have been declared. What no file says is as it
+    was when the campaign began."""
+    record = data.run.rig
+    if record is None or (record.path is not None and Path(record.path).is_file()):
+        return Rig.open(record.path if record else None)
+    return Rig(record)
 
 
 def unfinished(file: Path) -> Path | None:
@@ -149,7 +162,7 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
     sitting = Sitting(
         journal=journal,
         campaign=campaign,
-        rig=Rig.open(campaign.rig),
+        rig=rig_of(campaign_folder.read(journal.path)),
         say=say,
         wait_for_cards=wishes.wait_for_cards,
         eyes=wishes.eyes,

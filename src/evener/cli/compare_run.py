@@ -26,13 +26,27 @@ def make(path: Path, wishes: Wishes, *, as_json: bool) -> Ended:
 
     with CampaignView(as_json=as_json) as view:
         ended = run_async(campaigns.go_on(path, wishes, view.show))
+    page = _report(path, quiet=as_json)
     if as_json:
-        view.show({"ended": {"run": str(path), "partial": ended.partial}})
+        view.show({"ended": {"run": str(path), "partial": ended.partial, "page": str(page)}})
     else:
         out.print(f"{escape(in_words(_data(ended.status)))}: {escape(ended.path.name)}", soft_wrap=True)
         if ended.partial:
             out.print(f"[yellow]not all of it:[/] {escape(ended.partial)}", soft_wrap=True)
+        out.print(f"page: {escape(str(page))}", soft_wrap=True)
     return ended
+
+
+def _report(path: Path, *, quiet: bool) -> Path:
+    """The campaign's report, here and as a page in its folder."""
+    from evener.api import campaign_reports
+    from evener.report.campaign import view
+
+    told = campaign_reports.told(path)
+    if not quiet:
+        out.rule("the report")
+        out.print(view.view(told.story, told.say))
+    return campaign_reports.write_page(told)
 
 
 def show_status(run: str | None, *, as_json: bool, watch: bool) -> None:

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-from rich.markup import escape
-
-from evener.cli.console import err, out, progress_bar, run_async
+from evener.cli.console import out, progress_bar, run_async
 from evener.cli.options import Json
 
 if TYPE_CHECKING:
-    from evener.api.session import Ended
-    from evener.cli.live import LiveView
+    from evener.api.campaign_plan import Prepared
+    from evener.ports import Report
 
 
 def demo(as_json: Json = False) -> None:
-    """Run the whole story on this machine: two loopback hosts, a small real model, one host against two, a report.
+    """Run a small campaign on this machine: two loopback hosts, a real model in two quantisations, one report.
 
-    The first time it builds llama.cpp (minutes) and fetches a model of 94 MB; later it takes a minute and a half.
+    The first time it builds llama.cpp (minutes) and fetches a model of 94 MB; later it takes a few minutes.
     """
+    from evener.api import campaigns
     from evener.api import demo as api
-    from evener.api import runs
-    from evener.cli.live import LiveView
-    from evener.report import terminal
+    from evener.api.campaigns import Wishes
+    from evener.cli import compare_run
 
     if not as_json:
         _plan_first()
     with progress_bar(quiet=as_json) as report:
         run_async(api.prepare(report))
-    with LiveView(as_json=as_json) as view:
-        ended = run_async(_story(view, quiet=as_json))
-    data = runs.find(str(ended.run))
-    told = runs.tell(data)
-    page = runs.write_page(data, told)
+        prepared = run_async(_prepared(report))
     if not as_json:
-        out.rule("the report")
-        out.print(terminal.view(told))
-    (err if as_json else out).print(f"page: {escape(str(page))}", soft_wrap=True)
-    raise typer.Exit(0 if ended.is_clean else 1)
+        _show(prepared)
+    path = campaigns.begin(
+        prepared.campaign, prepared.schedule, text=prepared.text, rig=prepared.rig, scan=prepared.scan
+    )
+    compare_run.exit_with(compare_run.make(path, Wishes(), as_json=as_json))
+
+
+async def _prepared(report: Report) -> Prepared:
+    from evener.api import demo as api
+
+    return await api.planned(await api.demo_rig(), report=report)
 
 
 def _plan_first() -> None:
@@ -51,15 +51,12 @@ def _plan_first() -> None:
     plan_view.show(run_async(api.example_plan()), commands=False)
 
 
-async def _story(view: LiveView, *, quiet: bool) -> Ended:
-    from evener.api import demo as api
+def _show(prepared: Prepared) -> None:
+    """The rig, and everything that will be done on it."""
+    from evener.cli import compare_view
     from evener.cli.scan_view import scan_view
 
-    rig = await api.demo_rig()
-    planned = await api.plan(rig)
-    if not quiet:
-        out.rule("the rig")
-        out.print(scan_view(rig.record, planned.scan, width=out.width))
-        out.rule("the plan")
-        out.print(f"{escape(planned.plan.verdict.sentence)}. So both are run, and compared.", soft_wrap=True)
-    return await api.run(planned, on_message=view.show)
+    out.rule("the rig")
+    out.print(scan_view(prepared.rig.record, prepared.scan, width=out.width))
+    out.rule("the campaign")
+    compare_view.show(prepared.campaign, prepared.schedule, prepared.rig.record)
