@@ -34,7 +34,7 @@ from evener.records.run import Run, Summary
 WHAT, LOAD = "compare", "up"  # as `evener runs --what` knows a campaign, and each of its loads
 FILE = "campaign.toml"
 RUNS, CUT = "runs", "cut"
-BEFORE_IT_BEGINS = ("campaign", "schedule", "agreed")
+BEFORE_IT_BEGINS = ("campaign", "schedule")
 CLOCK_STEP = timedelta(seconds=1)  # ids of run folders have whole seconds
 
 OnFact = Callable[[Fact], None]

@@ -15,7 +15,7 @@ from evener.plan.what_if import Asked
 from evener.records.campaign import CampaignState, JudgeAsked
 
 LOCAL = "local"
-JUDGED, AGREED = "judged", "agreed"  # facts: an answer unit that one judge is done with; where answers may be sent
+JUDGED = "judged"  # the fact: a unit whose answers one judge is done with
 INTERRUPTED = "interrupted"
 
 
