@@ -257,6 +257,9 @@ def test_a_budget_with_room_for_everything_leaves_nothing_out() -> None:
     even = replace(whole, visits=tuple(replace(v, load_minutes=1.0, units=()) for v in whole.visits if v.block == 1))
     assert fits_budget(even, 60.0 * len(even.visits)).visits == even.visits
     assert fits_budget(even, 60.0 * len(even.visits)).notes == even.notes
+    long = (Unit(id="x:context", measure="context", name="context", minutes=0.0),)
+    with_context = replace(even, visits=tuple(replace(visit, units=long) for visit in even.visits))
+    assert fits_budget(with_context, 60.0 * len(even.visits)).visits == with_context.visits
 
 
 def test_repeats_are_left_out_first_then_the_context_and_never_a_baseline_or_a_again() -> None:

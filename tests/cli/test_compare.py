@@ -13,7 +13,7 @@ from evener.cli.main import app
 from evener.codec import from_json
 from evener.config import example
 from evener.config.campaign import parse_campaign
-from evener.errors import CampaignFileError, ConfigurationError, EvenerError
+from evener.errors import CampaignFileError, ConfigurationError, EvenerError, ModelMissing
 from evener.records.campaign import Schedule
 
 RIG = str(example("96gb.toml"))
@@ -189,6 +189,16 @@ def test_where_nothing_fits_the_answer_is_no(tmp_path: Path) -> None:
     code, said = evener("campaign.toml", "--dry-run", "--rig", "one.toml")
     assert code == 1
     assert "does not fit:" in said
+
+
+def test_what_need_not_exist_is_planned_and_not_begun(tmp_path: Path) -> None:
+    Path("campaign.toml").write_text('name = "n"\n[speed]\n[[models]]\nmodel = "qwen3-0.6b:Q8_0"\n')
+    with pytest.raises(ConfigurationError, match="alpha, beta: stated, so that nothing can be measured there"):
+        evener("campaign.toml", "--rig", RIG)
+    (tmp_path / "here.toml").write_text('[[hosts]]\nname = "here"\nconnection = "local"\n')
+    with pytest.raises(ModelMissing, match=r"headers alone: qwen3-0\.6b:Q8_0"):
+        evener("campaign.toml", "--rig", "here.toml")
+    assert not list(tmp_path.glob("runs/*"))
 
 
 def test_a_first_file_is_written_once_and_can_be_planned(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def _begun(file: Path, *, rig: str | None, wishes: Wishes, as_json: bool) -> Pat
     campaign = campaign_plan.read(file, rig=rig, budget_s=wishes.budget_s)
     campaigns.require_keys(campaign)
     one = _planned(campaign, as_json=as_json)
+    campaign_plan.require_real(one)
     return campaigns.begin(one.campaign, one.schedule, text=one.text, rig=one.rig, scan=one.scan)
 
 
