@@ -53,11 +53,17 @@ def _change(found: PairedFigure, say: Say) -> str:
 
 
 def _comfort(base: Sequence[ComfortStory], other: Sequence[ComfortStory], say: Say) -> str | None:
-    """For how many each is good, at the same limits."""
-    theirs = {(c.profile, c.limits, c.target_share): c for c in other}
+    """For how many each is good, at the same limits; nothing where neither is known to be good for anybody."""
+    theirs = {(c.profile, c.limits, c.target_share): c.holds_for for c in other}
     parts = []
     for mine in base:
-        if found := theirs.get((mine.profile, mine.limits, mine.target_share)):
-            parts.append(say("{profile}: comfortable for {other} instead of {base}", profile=mine.profile,
-                             other=found.holds_for or 0, base=mine.holds_for or 0))  # fmt: skip
+        key = (mine.profile, mine.limits, mine.target_share)
+        ours, more = mine.holds_for, theirs.get(key)
+        if key not in theirs or ours is more is None:
+            continue
+        if ours == more:
+            parts.append(say("{profile}: comfortable for {n} either way", profile=mine.profile, n=ours))
+        else:
+            told = {"other": more or "?", "base": ours or "?"}
+            parts.append(say("{profile}: comfortable for {other} instead of {base}", profile=mine.profile, **told))
     return say("; ").join(parts) or None

@@ -179,7 +179,7 @@ def _clients(data: CampaignData, say: Say) -> Iterator[Caution]:
 
 
 def _troubles(troubles: Sequence[Trouble], say: Say) -> Iterator[Caution]:
-    failed = [one for one in troubles if one.kind in ("failed", "cut", "invalid")]
+    failed = [one for one in troubles if one.kind in ("failed", "invalid")]
     if failed:
         yield Caution(
             grave=True,

@@ -81,7 +81,7 @@ def standing_table(story: CampaignStory, say: Say, *, width: int | None = None) 
             table.add_row(columns.text(one.name, "\n", (one.what, "dim")), *(row[name] for name in kept))
         return table
 
-    return columns.Fitted(build, (named["failed"], named["comfort"]), width=width)
+    return columns.Fitted(build, (named["failed"], named["comfort"], named["best"]), width=width)
 
 
 def _row(one: ContestantStory, story: CampaignStory, say: Say) -> dict[str, Text]:

@@ -1,0 +1,296 @@
+"""What is read from a campaign's folder, and what its report makes of it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evener.api import campaign_data, campaign_reports
+from evener.codec import to_data
+from evener.errors import RunUnreadable
+from evener.report.campaign.parts import CampaignStory, PlaceStory
+from evener.report.campaign.story import tell
+from evener.report.language import Say
+
+
+@pytest.fixture(scope="module")
+def story(whole_campaign: Path) -> CampaignStory:
+    return campaign_reports.told(whole_campaign).story
+
+
+def place(story: CampaignStory, contestant: str, label: str) -> PlaceStory:
+    return next(p for p in story.places if (p.contestant, p.label) == (contestant, label))
+
+
+# ---- page one
+
+
+def test_who_is_known_to_be_worse_and_slower_can_be_dropped(story: CampaignStory) -> None:
+    assert story.headline == (
+        "Cannot be ruled out: south-q5, west-q4 and cloud.",
+        "Behind in answers: north-q4.",
+        "Can be dropped: east-q8.",
+        "Dropped on the way: old-q4.",
+    )
+    east = next(one for one in story.contestants if one.name == "east-q8")
+    assert east.reasons == (
+        "north-q4: better answers, and faster",
+        "ruled out in every suite",
+        "31 % slower than north-q4",
+    )
+
+
+def test_who_is_behind_in_answers_alone_is_not_called_out(story: CampaignStory) -> None:
+    """north is ruled out in two suites, and nobody is faster: whoever needs speed needs it."""
+    north = next(one for one in story.contestants if one.name == "north-q4")
+    assert north.word == "behind in answers"
+    assert [(s.dimension, s.best) for s in north.scores] == [
+        ("translation", False), ("restraint", False), ("coding", True), ("instructions", True),
+    ]  # fmt: skip
+    assert "nobody is known to be faster" in north.reasons
+
+
+def test_every_contestant_is_shown_where_it_is_fastest(story: CampaignStory) -> None:
+    best = {one.name: story.place(one.place) for one in story.contestants}
+    assert {name: at.label for name, at in best.items() if at} == {
+        "north-q4": "alpha alone", "south-q5": "alpha alone", "west-q4": "alpha + beta", "east-q8": "alpha alone",
+        "old-q4": "alpha alone", "cloud": "a server that runs already",
+    }  # fmt: skip
+
+
+def test_what_would_flip_it_names_scores_questions_and_requests(story: CampaignStory) -> None:
+    assert any(
+        line.startswith("translation: 3 of 96 scores would bring south-q5 level with west-q4") for line in story.flips
+    )
+    assert any("questions like these would find such a gap" in line for line in story.flips)
+    assert any(line.startswith("cloud against south-q5, one user: -4.4 % in 2 blocks") for line in story.flips)
+    assert not any(line.startswith("old-q4") for line in story.flips)  # it is out, whatever more requests would say
+
+
+# ---- figures over blocks
+
+
+def test_a_figure_over_blocks_is_their_median_and_reaches_over_all_their_intervals(story: CampaignStory) -> None:
+    found = place(story, "north-q4", "alpha alone").one_user
+    assert found is not None
+    (first, second) = found.blocks
+    assert [one.block for one in (first, second)] == [1, 2]
+    assert found.value == pytest.approx(((first.figure.value or 0) + (second.figure.value or 0)) / 2)
+    ends = [end for one in (first, second) for end in one.figure.interval or ()]
+    assert len(ends) == 4
+    assert found.interval == (min(ends), max(ends))
+    assert (found.n, found.basis) == (48, "95 %")
+
+
+def test_single_values_have_a_range_and_no_interval(story: CampaignStory) -> None:
+    total = place(story, "north-q4", "alpha alone").levels[-1].total
+    assert (total.basis, total.n, total.about) == ("single", 2, "15 people, chat")
+    assert total.interval == (min(values := [b.figure.value for b in total.blocks]), max(values))
+
+
+def test_requests_of_all_blocks_together_say_for_how_many_it_is_comfortable(story: CampaignStory) -> None:
+    """24 of 24 are not enough to be sure of nine in ten, 48 of 48 are."""
+    (twice,) = place(story, "east-q8", "alpha alone").comfort
+    assert (twice.holds_for, twice.share.n) == (15, 180)
+    (once,) = place(story, "old-q4", "alpha alone").comfort
+    assert (once.holds_for, once.unresolved_at, once.share.n) == (None, 4, 24)
+    assert once.requests_needed == 36
+    (never,) = place(story, "west-q4", "alpha + beta").comfort
+    assert (never.holds_for, never.fails_at) == (None, 4)
+
+
+def test_failed_requests_are_counted_with_their_class_and_share(story: CampaignStory) -> None:
+    cloud = next(one for one in story.contestants if one.name == "cloud")
+    assert cloud.failed_share.value == pytest.approx(2 / 708)
+    assert place(story, "cloud", "a server that runs already").by_class == {"timeout": 2}
+    assert any(
+        c.grave and c.text == "cloud, a server that runs already: 2 of 708 requests failed" for c in story.cautions
+    )
+
+
+# ---- what further machines brought
+
+
+def test_a_cluster_is_held_against_the_best_single_machine_in_the_same_blocks(story: CampaignStory) -> None:
+    assert [one.contestant for one in story.second_machine] == ["north-q4", "south-q5"]  # west has no single machine
+    north = story.second_machine[0]
+    one = next(f for f in north.figures if f.name == "one user")
+    assert (one.blocks, one.outcome, one.by) == (2, "slower", "every block")
+    assert one.change == pytest.approx(-0.314, abs=0.001)
+    # 96 against 141 is 0.68; with both medians 1.8 % off, 0.66 to 0.71, and the blocks of one load differ by 1.8 %
+    assert one.interval == pytest.approx((-0.343, -0.284), abs=0.001)
+    assert one.noise == pytest.approx(0.0159, abs=0.0001)
+    assert north.sentence.startswith("north-q4, alpha + beta against alpha alone: one user -31 % (-34 % to -28 %)")
+
+
+def test_totals_are_single_values_and_get_no_verdict(story: CampaignStory) -> None:
+    totals = [f for f in story.second_machine[0].figures if f.name == "all together"]
+    assert totals
+    assert {(f.outcome, f.by, f.interval) for f in totals} == {("unknown", "nothing", None)}
+
+
+def test_the_noise_floor_is_what_the_first_contestant_differs_from_itself(story: CampaignStory) -> None:
+    noise = {one.name: one for one in story.noise}
+    assert [round(change, 4) for change in noise["one user"].again] == [-0.0012, -0.0159]
+    assert noise["one user"].floor == pytest.approx(0.0159, abs=0.0001)
+    assert len(noise["one user"].blocks) == 7  # every load that has two blocks, against itself
+    again = [p for p in story.places if not p.is_ranked]
+    assert [(p.contestant, p.label) for p in again] == [("north-q4", "alpha alone, once more")]
+
+
+# ---- machines, money
+
+
+def test_memory_is_planned_loaded_and_freed_card_by_card(story: CampaignStory) -> None:
+    cards = place(story, "west-q4", "alpha + beta").cards
+    assert [(c.host, c.card_name, c.verdict, c.freed) for c in cards][:2] == [
+        ("alpha", "RTX 5090", "as planned", "freed"), ("alpha", "RTX 5060 Ti 16GB", "as planned", "freed"),
+    ]  # fmt: skip
+    assert len(cards) == 5
+    assert {c.left_bytes for c in cards} == {2 << 20}
+
+
+def test_a_tokens_milliseconds_are_those_of_the_plan(story: CampaignStory) -> None:
+    shares = place(story, "south-q5", "alpha + beta").per_token_ms
+    assert shares[-1].kind == "link"
+    assert sum(one.ms for one in shares) == pytest.approx(1000 / 44.5 * 1.04, rel=0.02)
+
+
+def test_energy_and_cards_are_priced_by_what_was_measured(story: CampaignStory) -> None:
+    """1.896 J a token are 0.5266 kWh a million, at 0.35; 2300 + 450 over 5.4e6 s of work at 351 tok/s, and 15 seats."""
+    cost = place(story, "north-q4", "alpha alone").cost
+    assert cost is not None
+    assert cost.kwh_per_million == pytest.approx(0.5266, rel=0.001)
+    assert cost.energy_per_million == pytest.approx(0.5266 * 0.35, rel=0.001)
+    assert cost.hardware == 2750
+    assert cost.per_seat == pytest.approx(2750 / 15)
+    assert cost.hardware_per_million == pytest.approx(1.451, rel=0.001)
+    assert place(story, "cloud", "a server that runs already").cost is None
+
+
+def test_prices_that_are_named_count_before_those_of_the_rig(whole_campaign: Path) -> None:
+    dear = campaign_reports.told(whole_campaign, prices={"RTX 5090": 4000.0}, kwh_price=0.7).story
+    cost = place(dear, "north-q4", "alpha alone").cost
+    assert cost is not None
+    assert cost.hardware == 4450
+    assert cost.energy_per_million == pytest.approx(0.5266 * 0.7, rel=0.001)
+
+
+# ---- answers
+
+
+def test_answers_are_those_of_one_run_per_contestant(story: CampaignStory) -> None:
+    assert [one.verdict.dimension for one in story.dimensions] == ["translation", "restraint", "coding", "instructions"]
+    (translation, *_) = story.dimensions
+    assert translation.sentence == (
+        "which of west-q4, south-q5 and cloud is the best cannot be told; ruled out: north-q4, old-q4 and east-q8"
+    )
+    assert translation.remarks[0] == (
+        "48 questions in 48 clusters: a gap of 28 points is found 4 times in 5, and 10-0 is the least that counts"
+    )
+
+
+def test_layouts_are_held_against_the_first_one_with_what_that_differs_from_itself(story: CampaignStory) -> None:
+    north = story.canaries[0]
+    assert (north.contestant, north.verdict.word, north.sentence) == (
+        "north-q4",
+        "within tolerance",
+        "alpha and cluster answer alike but for rounding: 11 of 12 answers are the same; against itself 1 of 12 differ",
+    )
+
+
+def test_only_who_is_separated_in_both_is_called_beaten(story: CampaignStory) -> None:
+    restraint = next(one for one in story.pareto if one.dimension == "restraint")
+    beaten = {p.contestant: p.dominated_by for p in restraint.points}
+    assert beaten["east-q8"] == ("north-q4",)
+    assert beaten["cloud"] == ()  # south's means are above in both, and neither can be separated
+    assert {p.contestant for p in restraint.points if p.front} == {"north-q4", "south-q5"}
+
+
+# ---- what stands behind it
+
+
+def test_what_does_not_fit_and_what_failed_stand_with_their_evidence(story: CampaignStory) -> None:
+    short, failed = story.troubles
+    assert (short.kind, short.contestant, short.why) == (
+        "does not fit", "west-q4", "it needs 9.4 GiB more than RTX 5090 and RTX 5060 Ti of alpha offer",
+    )  # fmt: skip
+    assert (failed.kind, failed.block, failed.label) == ("failed", 2, "alpha + beta")
+    assert failed.evidence[0].endswith("out of memory")
+    assert failed.folder is not None
+    assert failed.folder.startswith("runs/")
+
+
+def test_a_condition_that_changed_on_the_way_is_marked_with_where_each_value_held(story: CampaignStory) -> None:
+    marked = [one for one in story.conditions if one.differs and not one.asked]
+    assert [one.name for one in marked] == ["drivers: beta/RTX 5060 Ti 16GB", "drivers: beta/RTX 5080"]
+    assert [(v.value, v.held) for v in marked[1].values] == [
+        ("580.65.06", ("north-q4, alpha + beta [1]", "south-q5, alpha + beta [1]", "west-q4, alpha + beta [1]")),
+        ("580.82.07", ("north-q4, alpha + beta [2]", "south-q5, alpha + beta [2]", "west-q4, alpha + beta [2]")),
+    ]
+    assert any(c.grave and c.text.startswith("drivers changed before north-q4/cluster") for c in story.cautions)
+
+
+def test_what_nobody_knows_of_a_foreign_server_is_named_unknown(story: CampaignStory) -> None:
+    kv = next(one for one in story.conditions if one.name == "KV cache type of keys")
+    assert not kv.differs
+    assert kv.values[-1].value is None
+    assert kv.values[-1].held == ("cloud, a server that runs already",)
+
+
+def test_every_figure_leads_to_the_run_that_gave_it(story: CampaignStory, whole_campaign: Path) -> None:
+    folders = {row.unit: row.folder for row in story.rows}
+    for p in story.places:
+        for level in p.levels:
+            for one in level.each.blocks:
+                assert (whole_campaign / str(folders[one.unit]) / "summary.json").is_file()
+
+
+def test_the_story_is_plain_data(story: CampaignStory) -> None:
+    data = to_data(story)
+    assert data["contestants"][0]["scores"][0]["n"] == 48
+    assert data["dimensions"][0]["verdict"]["disagreements"] == []
+
+
+# ---- unfinished, torn, foreign
+
+
+def test_a_campaign_that_goes_on_is_told_as_far_as_it_came(unfinished_campaign: Path) -> None:
+    found = campaign_reports.told(unfinished_campaign).story
+    assert found.state == "unfinished"
+    assert found.cautions[0].text == (
+        "This campaign is not finished: 17 loads are still to be made. What was measured is shown."
+    )
+    assert [(one.kind, one.contestant) for one in found.troubles] == [("cut", "south-q5"), ("does not fit", "west-q4")]
+    cut = place(found, "south-q5", "cluster")
+    assert cut.state == "in part"
+    assert cut.tests  # the unit that had ended before the cut
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_rest_is_told(whole_campaign: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole_campaign, tmp_path / whole_campaign.name))
+    broken = next(p for p in (folder / "runs").iterdir() if "-users-" in p.name)
+    (broken / "run.json").write_text("{}")
+    found = campaign_reports.told(folder).story
+    assert any(broken.name in c.text for c in found.cautions)
+    assert found.headline[0].startswith("Cannot be ruled out")
+
+
+def test_a_run_of_something_else_is_no_campaign(whole_campaign: Path) -> None:
+    other = next((whole_campaign / "runs").iterdir())
+    with pytest.raises(RunUnreadable, match="and no campaign"):
+        campaign_data.read(other)
+
+
+def test_without_answers_speed_alone_rules_nothing_out(whole_campaign: Path) -> None:
+    read = campaign_data.read(whole_campaign)
+    silent = tell(read.data, replace(read.known, verdicts=None), Say("en"))
+    east = next(one for one in silent.contestants if one.name == "east-q8")
+    assert east.word == "cannot be ruled out"
+    assert east.reasons == (
+        "31 % slower than north-q4", "its answers were not judged: speed alone rules nothing out",
+    )  # fmt: skip
+    assert silent.pareto == ()
