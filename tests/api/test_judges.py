@@ -312,6 +312,17 @@ async def test_a_judge_that_nobody_has_loaded_is_one_clear_line(suite):
     assert "evener up" in told.value.hint
 
 
+async def test_a_deployment_of_ours_is_at_home_whatever_its_host_is_called(monkeypatch):
+    async def served(url, key):
+        return ("qwen3-32b",), 4
+
+    ours = judges.measure.Target(url=judges.measure.base_url("http://alpha.lan:8080"), ours="a deployment")
+    monkeypatch.setattr(judges.measure, "target", lambda by, **_: ours)
+    monkeypatch.setattr(judges, "_served", served)
+    door = await judges._door(judges.JudgeAsked(by="big-judge", parallel=8))
+    assert (door.at_home, door.model, door.parallel) == (True, "qwen3-32b", 4)
+
+
 async def test_a_judge_elsewhere_must_be_named_before_anything_is_sent(suite):
     name = await run(suite, "m", good)
     asked = judges.JudgeAsked(by="https://api.example.com")

@@ -5,6 +5,7 @@ from evener.evals.review import (
     between,
     by_person,
     consensus,
+    decisive,
     everyone,
     items,
     left,
@@ -118,6 +119,14 @@ def test_a_label_of_another_pool_leaves_that_of_the_random_one_alone():
     (one,) = standing_labels(reviews, pool="random").values()
     assert one.label == "right"
     assert by_person(reviews) == {"ann": {(asked(0), None): "wrong"}}, "the last word, where pools do not matter"
+
+
+def test_most_hangs_on_what_judges_contradict_each_other_about():
+    told = {
+        "j": {(asked(0), None): "right", (asked(1), None): "wrong", (asked(2), None): "right"},
+        "k": {(asked(0), None): "wrong", (asked(1), None): "wrong"},
+    }
+    assert decisive(told) == {asked(0): 2.0, asked(1): 1.0, asked(2): 0.0}
 
 
 def test_people_who_are_divided_say_nothing_together():

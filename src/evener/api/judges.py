@@ -72,7 +72,7 @@ class Leaving:
     requests: int
     tokens: int
     cost: float | None
-    at_home: bool  # the host is this machine or on a private network
+    at_home: bool  # a deployment of ours, this machine, or a private network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,7 @@ class _Door:
     key: str | None = field(default=None, repr=False)
     model: str
     names: tuple[str, ...]  # the model's, as it was called and as the server calls what it serves
+    at_home: bool  # a deployment of ours, this machine, or a private network
     parallel: int
 
 
@@ -132,7 +133,7 @@ async def _judged(
         raise _nothing(runs)
     todo += tasks.retests(todo, most=asked.probes)
     todo += tasks.probes(suites.shipped("restraint").questions, most=asked.probes)
-    leaving = _leaving(door.url, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
+    leaving = _leaving(door, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
     if leaving.requests and not agree(leaving):
         raise ConfigurationError("nothing was sent", hint="--yes agrees beforehand")
     session = _Session(
@@ -150,7 +151,8 @@ async def _door(asked: JudgeAsked) -> _Door:
     key = named.api_key if named.ours else _key(asked)
     served: tuple[str, ...] = ()
     slots: int | None = None
-    if asked.api == "openai" and is_at_home(named.url.host):  # elsewhere nothing is asked before somebody agrees
+    at_home = named.ours is not None or is_at_home(named.url.host)
+    if asked.api == "openai" and at_home:  # elsewhere nothing is asked before somebody agrees
         served, slots = await _served(named.url, key)
     model = asked.model or next(iter(served), None)
     if model is None:
@@ -160,6 +162,7 @@ async def _door(asked: JudgeAsked) -> _Door:
         key=key,
         model=model,
         names=tuple(dict.fromkeys((model, *served))),
+        at_home=at_home,
         parallel=min(asked.parallel, slots or asked.parallel),
     )
 
@@ -269,12 +272,12 @@ def _nothing(runs: Sequence[_Run]) -> ConfigurationError:
     )
 
 
-def _leaving(url: BaseUrl, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:
+def _leaving(door: _Door, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:
     tokens = round(sum(_tokens(task.text) for task in todo))
     cost = None
     if asked.price_in is not None and asked.price_out is not None:
         cost = (tokens * asked.price_in + len(todo) * asked.most_tokens * asked.price_out) / 1e6
-    return Leaving(host=url.host, requests=len(todo), tokens=tokens, cost=cost, at_home=is_at_home(url.host))
+    return Leaving(host=door.url.host, requests=len(todo), tokens=tokens, cost=cost, at_home=door.at_home)
 
 
 def _tokens(text: str) -> float:

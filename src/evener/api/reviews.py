@@ -15,7 +15,7 @@ from evener.errors import ConfigurationError
 from evener.evals import review
 from evener.evals.judging.labels import Thing
 from evener.evals.review import Everyone, Item
-from evener.records.answers import Asked, Label, Pool, Review
+from evener.records.answers import Label, Pool, Review
 from evener.stats.agreement import Agreement
 
 
@@ -92,13 +92,13 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
     answers = [eval_runs.single_answers(run) for run in runs]
     scores = eval_runs.scores_by_code(answers[0], eval_runs.result_of(runs[0]))
     judgements = run_folder.read_judgements(runs[0].path)
-    machine = review.machine_labels(judgements, scores)
+    machine, machines = review.machine_labels(judgements, scores), review.machines(judgements, scores)
     queue = review.items(
         questions,
         answers[0],
         answers[1] if len(answers) > 1 else (),
         pool=pool,
-        weight={asked: float(label in ("wrong", "first", "second")) for asked, label in _by_asked(machine).items()},
+        weight=review.decisive(machines),
         seed=runs[0].run.id,
     )
     if not queue:
@@ -110,9 +110,5 @@ def sit(named: Sequence[str], *, reviewer: str, pool: Pool, base: Path | None = 
         queue=queue,
         reviews=list(run_folder.read_reviews(runs[0].path)),
         machine=machine,
-        machines=review.machines(judgements, scores),
+        machines=machines,
     )
-
-
-def _by_asked(machine: dict[Thing, Label]) -> dict[Asked, Label]:
-    return {asked: label for (asked, _), label in machine.items()}

@@ -157,6 +157,17 @@ def everyone(told: Mapping[str, Labels], reviews: Sequence[Review], *, pool: Poo
     return Everyone(labellers=len(voices), n=several, alpha=alpha(rows))
 
 
+def decisive(told: Mapping[str, Labels]) -> dict[Asked, float]:
+    """How much hangs on a label of each answer: most where code and judges contradict each other, then where something
+    was found wrong, or one of two better."""
+    weight: dict[Asked, float] = {}
+    for thing in dict.fromkeys(thing for said in told.values() for thing in said):
+        found = {said[thing] for said in told.values() if thing in said}
+        worth = 2.0 if len(found) > 1 else float(bool(found & {"wrong", "first", "second"}))
+        weight[thing[0]] = max(worth, weight.get(thing[0], 0.0))
+    return weight
+
+
 def with_machine(
     reviews: Sequence[Review], machine: Labels, *, reviewer: str | None = None, pool: Pool | None = None
 ) -> Agreement:
