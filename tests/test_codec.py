@@ -6,7 +6,8 @@ import pytest
 
 from evener.codec import from_json, to_data
 from evener.errors import RunUnreadable
-from evener.records.evaluation import EvalResult, Measure
+from evener.records.evaluation import EvalResult
+from evener.records.measures import Measure
 from tests.report.eval_samples import RESULT
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evener.evals.seen import Seen, rate, seen
-from evener.records.evaluation import Measure
+from evener.records.measures import Measure
 from tests.report.eval_samples import RESULT
 from tests.report.eval_samples import suite as result_of
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from evener.records.answers import JudgeIdentity
 from evener.records.conditions import Conditions
-from evener.records.evaluation import EvalAsked, EvalResult, Measure, SuiteResult
+from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.events import Fact
 from evener.records.judging import (
     Alike,
@@ -19,6 +19,7 @@ from evener.records.judging import (
     Passport,
     Together,
 )
+from evener.records.measures import Measure
 from evener.records.run import Run, Stage, Summary
 from evener.records.verdicts import (
     DifferingCondition,
@@ -345,6 +346,14 @@ def verdicts(second: str = "beta") -> Verdicts:
             apart("q3", said(second, "It is 5.", 0.0), said("alpha", "4", 1.0)),
             apart("q9", said("alpha", "four", 1.0), said("gamma", "no " * 900, 0.0)),
         ),
+        measures={
+            "F": {
+                "alpha": Measure(value=0.91, interval=(0.8, 1.0), n=40),
+                second: Measure(value=0.86, interval=(0.74, 0.98), n=40),
+                "gamma": Measure(value=0.2),
+            },
+            "abstain_recall": {"alpha": Measure(value=None, n=0, unit="share")},
+        },
     )
     return Verdicts(
         candidates=("alpha", second, "gamma"),
@@ -356,6 +365,7 @@ def verdicts(second: str = "beta") -> Verdicts:
         conditions=(
             DifferingCondition(name="sampling", values={"alpha": "temperature: 0", second: "temperature: 0.7"}),
         ),
+        alike={"context": "4096", "quantisation": "Q8_0"},
     )
 
 

@@ -28,7 +28,7 @@ from eval_samples import (
 from test_html import Page
 from test_terminal import shown
 
-from evener.records.evaluation import Measure
+from evener.records.measures import Measure
 from evener.records.run import Summary
 from evener.report import html, markdown, sheet, terminal
 from evener.report.evals_parts import Evaluated

@@ -148,7 +148,9 @@ def test_what_the_size_could_prove_what_is_fragile_and_the_noise_are_said() -> N
 def test_a_chart_has_a_line_per_candidate_a_bracket_per_group_and_says_the_same_in_words() -> None:
     page = html.verdict_page(verdicts())
     assert page.count('class="chart forest"') == 1
-    assert "alpha 90.0 (75-100), n=40; beta 85.0 (70-100), n=40; gamma 20.0 (5-35), n=40, ruled out" in page
+    assert (
+        "alpha 90.0 (75-100), n=40; beta 85.0 (70-100), n=40, 4 truncated; gamma 20.0 (5-35), n=40, ruled out, " in page
+    )
     assert "Not told apart: alpha and beta" in page
 
 
@@ -193,9 +195,9 @@ def test_a_candidate_cannot_become_a_formula_of_a_spreadsheet() -> None:
     assert [row["first"] for row in rows if row["kind"] == "candidate"] == ["alpha", "'=cmd()", "gamma"]
 
 
-def test_a_sheet_has_a_line_per_candidate_and_per_pair() -> None:
+def test_a_sheet_has_a_line_per_candidate_pair_and_measure() -> None:
     rows = list(csv.DictReader(io.StringIO(verdict_written.csv(verdicts()))))
-    assert [row["kind"] for row in rows] == ["candidate"] * 3 + ["pair"] * 3
+    assert [row["kind"] for row in rows] == ["candidate"] * 3 + ["pair"] * 3 + ["measure"] * 4
     assert [row["may_be_best"] for row in rows[:3]] == ["yes", "yes", "no"]
     assert (rows[1]["left_out"], rows[1]["counted_wrong"], rows[1]["truncated"]) == ("0.85", "0.765", "0.1")
     assert (rows[3]["gap"], rows[3]["verdict"], rows[3]["needed"]) == ("0.05", "cannot be separated", "640")
@@ -213,3 +215,32 @@ def test_a_page_of_a_verdict_is_whole_and_loads_nothing() -> None:
     assert not page.unnamed
     assert all(url.startswith("#") for url in page.urls)
     assert "script" not in page.tags
+
+
+def test_further_measures_of_candidates_stand_side_by_side_in_every_face() -> None:
+    found = verdicts()
+    line = "F: alpha 0.91 (0.80 to 1.00, n=40), beta 0.86 (0.74 to 0.98, n=40), gamma 0.20"
+    assert line in shown(verdict_view.view(found), 300)
+    assert line in verdict_written.markdown(found)
+    page = html.verdict_page(found)
+    assert '<th scope="row">F</th><td>0.91 (0.80 to 1.00, n=40)</td><td>0.86 (0.74 to 0.98, n=40)</td>' in page
+    assert "abstain recall" not in page
+    rows = [row for row in csv.DictReader(io.StringIO(verdict_written.csv(found))) if row["kind"] == "measure"]
+    assert [(row["first"], row["measure"], row["score"], row["n"]) for row in rows][:2] == [
+        ("alpha", "F", "0.91", "40"),
+        ("beta", "F", "0.86", "40"),
+    ]
+
+
+def test_all_conditions_are_on_the_page_and_in_markdown() -> None:
+    page, text = html.verdict_page(verdicts()), verdict_written.markdown(verdicts())
+    assert "<caption>The same for all</caption>" in page
+    assert '<tr><th scope="row">context</th><td>4096</td></tr>' in page
+    assert "- quantisation: Q8\\_0" in text
+
+
+def test_how_answers_ended_stands_in_the_chart_and_beside_the_scores() -> None:
+    page = html.verdict_page(verdicts())
+    assert ">4 truncated</text>" in page
+    assert ">5.0 % show thinking</text>" in page
+    assert "5.0 % show thinking" in shown(verdict_view.view(verdicts()), 120)

@@ -64,6 +64,7 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
         canaries=tuple(canaries),
         runs={name: data.run.id for name, data in zip(names, opened, strict=True)},
         conditions=_apart(conditions, first=differing),
+        alike=_alike(conditions),
         judged=heard.dimensions,
         penalties=heard.penalties,
         preferences=heard.preferences,
@@ -128,8 +129,13 @@ def _dimension(
         return None
     suite = next(iter(mine.values())).suite
     found = verdict(_asked(suite, mine, again), policy=policy, margin=margin, seed=seed)
+    measured = dict.fromkeys(name for one in mine.values() for name in one.measures)
+    measures = {
+        name: {candidate: one.measures[name] for candidate, one in mine.items() if name in one.measures}
+        for name in measured
+    }
     apart = disagreements.of(found, {name: one.scores for name, one in mine.items()}, spoken)
-    return replace(found, endings=_endings(found, mine), disagreements=apart)
+    return replace(found, endings=_endings(found, mine), disagreements=apart, measures=measures)
 
 
 def _endings(found: DimensionVerdict, mine: Mapping[str, SuiteResult]) -> tuple[Ending, ...]:
@@ -216,6 +222,16 @@ def _apart(conditions: Mapping[str, Conditions], *, first: Sequence[str]) -> tup
         DifferingCondition(name=name, values={candidate: of[name] for candidate, of in words.items()}) for name in known
     ]
     return tuple(one for one in found if len(set(one.values.values())) > 1)
+
+
+def _alike(conditions: Mapping[str, Conditions]) -> dict[str, str]:
+    """Every condition that is known and the same for all, in words."""
+    first, *others = [dict(rows.conditions(stated)) for stated in conditions.values()]
+    return {
+        name: value
+        for name, value in first.items()
+        if value is not None and all(other[name] == value for other in others)
+    }
 
 
 def _notes(results: Sequence[EvalResult], names: Sequence[str]) -> list[str]:

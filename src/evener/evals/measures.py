@@ -13,7 +13,7 @@ from statistics import fmean
 from evener.evals.scoring import translation
 from evener.evals.scoring.match import DECLINING_IS_RIGHT_TOO
 from evener.records.answers import Answer, Score
-from evener.records.evaluation import Measure, Unit
+from evener.records.measures import Measure, Unit
 from evener.records.questions import Question
 from evener.stats import repeats
 from evener.stats.clusters import estimate

@@ -79,9 +79,12 @@ def p_value(p: float | None) -> str:
 
 def others(one: SuiteResult) -> str:
     """The most frequent outcomes beside "ok", and how many answers show thinking."""
-    ended = outcomes(one.standing.outcomes)
-    thought = f"{percent(one.thought)} show thinking" if one.thought else ""
-    return ", ".join(part for part in (ended, thought) if part)
+    return ended(one.standing.outcomes, one.thought)
+
+
+def ended(found: Mapping[str, int], thought: float | None) -> str:
+    parts = (outcomes(found), f"{percent(thought)} show thinking" if thought else "")
+    return ", ".join(part for part in parts if part)
 
 
 def outcomes(found: Mapping[str, int], *, most: int = SHOWN_OUTCOMES) -> str:

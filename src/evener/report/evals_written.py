@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evener.records.evaluation import EvalResult, Measure, SuiteResult
+from evener.records.evaluation import EvalResult, SuiteResult
+from evener.records.measures import Measure
 from evener.records.verdicts import Standing
 from evener.report.evals_parts import Evaluated
 from evener.report.evals_rows import how, outcomes, reasons, remarks, suite_rows

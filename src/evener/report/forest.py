@@ -12,6 +12,7 @@ from evener.report.words import plain, shorten
 
 SCALE = "points of 100, with 95 % intervals"
 _LONGEST_NAME = 36
+_LONGEST_ENDED = 70
 _LEAST_SPAN = 20.0  # points: a smaller window would make noise look like a gap
 _ROW = 0.52  # inches
 _FAINT_ALPHA = 0.7
@@ -19,13 +20,15 @@ _FAINT_ALPHA = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One candidate. Shares are 0 to 1; `interval` None is drawn hollow, `dim` is ruled out."""
+    """One candidate. Shares are 0 to 1; `interval` None is drawn hollow, `dim` is ruled out. `ended` says how answers
+    ended that are not "ok"."""
 
     name: str
     mean: float
     interval: tuple[float, float] | None
     n: int
     dim: bool = False
+    ended: str = ""
 
 
 def forest(
@@ -72,6 +75,9 @@ def _line(axes: Any, place: int, line: Line, low: float, high: float) -> None:
     label = {"fontsize": 9, "va": "bottom", "alpha": alpha, "parse_math": False, "color": INK}
     axes.text(low, place - 0.2, shorten(plain(line.name), _LONGEST_NAME), ha="left", weight=weight, **label)
     axes.text(high, place - 0.2, _figures(line), ha="right", **label)
+    if line.ended:
+        small = label | {"fontsize": 7.5, "va": "top"}
+        axes.text(low, place + 0.14, shorten(plain(line.ended), _LONGEST_ENDED), ha="left", **small)
 
 
 def _figures(line: Line) -> str:
@@ -116,6 +122,11 @@ def _dress(axes: Any, rows: int, low: float, high: float, scale: str) -> None:
 
 
 def _told(lines: Sequence[Line], groups: Sequence[Sequence[str]]) -> str:
-    told = "; ".join(f"{line.name} {_figures(line)}{', ruled out' if line.dim else ''}" for line in lines)
+    told = "; ".join(
+        ", ".join(
+            part for part in (f"{line.name} {_figures(line)}", "ruled out" if line.dim else "", line.ended) if part
+        )
+        for line in lines
+    )
     alike = [" and ".join(group) for group in groups if len(group) > 1]
     return told + (f". Not told apart: {'; '.join(alike)}" if alike else "")

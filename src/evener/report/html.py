@@ -127,6 +127,7 @@ def verdict_page(found: Verdicts) -> str:
         penalty_pair_row=verdict_rows.penalty_pair_row,
         penalty_remarks=verdict_rows.penalty_remarks,
         preferences=verdict_rows.preferences(found),
+        side_by_side=measure_rows.side_by_side,
         by_pair=verdict_rows.by_pair,
         whose=verdict_rows.whose,
         canary_line=verdict_rows.canary_line,
@@ -224,7 +225,13 @@ def _scores(story: Story) -> str:
     """A line per suite and arm of an evaluation."""
     result = story.evaluation.result if story.evaluation else None
     lines = [
-        Line(name=evals_rows.named(one), mean=one.standing.mean, interval=one.standing.interval, n=one.standing.n)
+        Line(
+            name=evals_rows.named(one),
+            mean=one.standing.mean,
+            interval=one.standing.interval,
+            n=one.standing.n,
+            ended=evals_rows.others(one),
+        )
         for one in (result.results if result else ())
         if one.standing.mean is not None
     ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evener.records.evaluation import Measure, SuiteResult
+from evener.records.evaluation import SuiteResult
+from evener.records.measures import Measure
+from evener.records.verdicts import DimensionVerdict
 from evener.report.words import UNKNOWN
 
 HEADS = ("suite", "measure", "#figure", "#95 %", "#n", "what it is")
@@ -54,6 +56,44 @@ def measure_rows(results: Sequence[SuiteResult]) -> list[MeasureRow]:
         for name, measure in one.measures.items()
         if measure.value is not None
     ]
+
+
+def lines(one: DimensionVerdict) -> list[str]:
+    """A line per measure: of each candidate in turn, in the order of the standings."""
+    return [
+        f"{name.replace('_', ' ')}: " + ", ".join(f"{candidate} {whole(mine)}" for candidate, mine in known.items())
+        for name, known in _known(one).items()
+    ]
+
+
+def side_by_side(one: DimensionVerdict) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """(heads, rows): a column per candidate."""
+    known = _known(one)
+    names = list(dict.fromkeys(name for mine in known.values() for name in mine))
+    rows = [
+        (
+            measure.replace("_", " "),
+            *(whole(mine[name]) if name in mine else UNKNOWN for name in names),
+            told(measure, next(iter(mine.values()))),
+        )
+        for measure, mine in known.items()
+    ]
+    return ("measure", *names, "what it is"), rows
+
+
+def _known(one: DimensionVerdict) -> dict[str, dict[str, Measure]]:
+    each = {
+        name: {candidate: measure for candidate, measure in mine.items() if measure.value is not None}
+        for name, mine in one.measures.items()
+    }
+    return {name: mine for name, mine in each.items() if mine}
+
+
+def whole(one: Measure) -> str:
+    """A figure with its company: "0.60 (0.44 to 0.76, n=40)"."""
+    company = [interval(one)] if one.interval else []
+    company += [] if one.n is None else [f"n={one.n}"]
+    return f"{figure(one)} ({', '.join(company)})" if company else figure(one)
 
 
 def figure(one: Measure) -> str:

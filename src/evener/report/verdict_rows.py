@@ -16,7 +16,7 @@ from evener.records.verdicts import (
     Preference,
     Verdicts,
 )
-from evener.report.evals_rows import outcomes, p_value, points, reasons, signed, signed_interval
+from evener.report.evals_rows import ended, outcomes, p_value, points, reasons, signed, signed_interval
 from evener.report.forest import Line
 from evener.report.judges_rows import by_line, by_lines, pair_line
 from evener.report.parts import Caution
@@ -195,9 +195,17 @@ def remarks(one: DimensionVerdict) -> list[str]:
 
 
 def lines(one: DimensionVerdict) -> list[Line]:
-    """Of every candidate that has a score, best first; what is ruled out is dim."""
+    """Of every candidate that has a score, best first, and how its answers ended; what is ruled out is dim."""
+    others = {ending.candidate: ended(ending.outcomes, ending.thought) for ending in one.endings}
     return [
-        Line(name=s.candidate, mean=s.mean, interval=s.interval, n=s.n, dim=s.candidate in one.dropped)
+        Line(
+            name=s.candidate,
+            mean=s.mean,
+            interval=s.interval,
+            n=s.n,
+            dim=s.candidate in one.dropped,
+            ended=others.get(s.candidate, ""),
+        )
         for s in one.standings
         if s.mean is not None
     ]

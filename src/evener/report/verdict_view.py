@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evener.records.verdicts import DimensionVerdict, PenaltyVerdict, Standing, Verdicts
-from evener.report import cells
-from evener.report.evals_rows import interval, outcomes, points
+from evener.report import cells, measure_rows
+from evener.report.evals_rows import ended, interval, points
 from evener.report.verdict_rows import (
     PAIR_HEADS,
     PENALTY_HEADS,
@@ -53,7 +53,7 @@ def _dimension(one: DimensionVerdict) -> Iterator[RenderableType]:
     if one.pairs:
         yield Text()
         yield pairs_table(one)
-    yield from (cells.text((line, "dim")) for line in (*unscored(one), *remarks(one)))
+    yield from (cells.text((line, "dim")) for line in (*unscored(one), *measure_rows.lines(one), *remarks(one)))
     if one.disagreements:
         names = ", ".join(dict.fromkeys(apart.question for apart in one.disagreements))
         yield cells.text((f"farthest apart on {names}: --html FILE shows both answers", "dim"))
@@ -74,7 +74,7 @@ def _bullets(lines: Sequence[str]) -> Iterator[RenderableType]:
 
 def standings_table(one: DimensionVerdict, *, width: int | None = None) -> RenderableType:
     """Means with their intervals as a strip from 0 to 100, and how answers ended; dropped candidates are dim."""
-    ended = {ending.candidate: outcomes(ending.outcomes) for ending in one.endings}
+    others = {ending.candidate: ended(ending.outcomes, ending.thought) for ending in one.endings}
 
     def build(dropped: Collection[str]) -> Table:
         names = ["#score", "#95 %", "#n", "0 to 100", "other outcomes"]
@@ -85,7 +85,7 @@ def standings_table(one: DimensionVerdict, *, width: int | None = None) -> Rende
             column.no_wrap = column.no_wrap or column.header == "0 to 100"
             column.min_width = _FOLDS if column.header == "other outcomes" else column.min_width
         for standing in one.standings:
-            row = _cells(standing) | {"other outcomes": ended.get(standing.candidate, "")}
+            row = _cells(standing) | {"other outcomes": others.get(standing.candidate, "")}
             style = "dim" if standing.candidate in one.dropped else None
             table.add_row(cells.text(standing.candidate), *(cells.text(row[name]) for name in names), style=style)
         return table

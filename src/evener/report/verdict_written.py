@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from evener.records.measures import Measure
 from evener.records.verdicts import (
     DimensionVerdict,
     Disagreement,
@@ -16,6 +17,7 @@ from evener.records.verdicts import (
     Standing,
     Verdicts,
 )
+from evener.report import measure_rows
 from evener.report.evals_rows import interval, outcomes, points, reasons
 from evener.report.plain_tables import csv_text, escaped, markdown_table
 from evener.report.verdict_rows import (
@@ -62,6 +64,8 @@ def markdown(found: Verdicts) -> str:
         heads = ("conditions that differ", *(escaped(name) for name in found.runs))
         rows = [(one.name, *(escaped(one.values.get(n) or UNKNOWN) for n in found.runs)) for one in found.conditions]
         parts.append(markdown_table(heads, rows))
+    if found.alike:
+        parts.append(_list([f"{name}: {value}" for name, value in found.alike.items()]))
     parts.append(_list([f"{name}: run {run}" for name, run in found.runs.items()]))
     return "\n".join(part for part in parts if part)
 
@@ -75,7 +79,7 @@ def _dimension(one: DimensionVerdict) -> Iterator[str]:
         yield markdown_table(PAIR_HEADS, [[escaped(cell) for cell in pair_row(pair)] for pair in one.pairs])
     if one.endings:
         yield markdown_table(ENDING_HEADS, [[escaped(cell) for cell in ending_row(end)] for end in one.endings])
-    yield _list([*unscored(one), *remarks(one)])
+    yield _list([*unscored(one), *measure_rows.lines(one), *remarks(one)])
     for pair, apart in by_pair(one.disagreements):
         yield f"##### Where {escaped(pair)} lie farthest apart\n"
         yield "".join(_apart(each) for each in apart)
@@ -114,8 +118,10 @@ def _list(lines: Sequence[str]) -> str:
 
 
 def csv(found: Verdicts) -> str:
-    """A line per candidate and per pair of each dimension. Shares are 0 to 1, penalties per 1000 source units; unknown
-    is an empty cell, `judged_by` is empty where code scored."""
+    """A line per candidate, pair and measure of each dimension. Shares are 0 to 1, penalties per 1000 source units.
+
+    Unknown is an empty cell, `judged_by` is empty where code scored.
+    """
     rows = [row for one in (*found.dimensions, *found.judged, *found.arms) for row in _rows(one, found)]
     rows += [row for one in found.penalties for row in _penalty_rows(one, found)]
     rows += [_preference(one) for one in found.preferences]
@@ -136,6 +142,16 @@ def _rows(one: DimensionVerdict, found: Verdicts) -> Iterator[Row]:
             | (_ending(endings[standing.candidate]) if standing.candidate in endings else {})
         )
     yield from (_pair(pair, one) for pair in one.pairs)
+    for name, mine in one.measures.items():
+        yield from (_measure(name, candidate, measure, one) for candidate, measure in mine.items())
+
+
+def _measure(name: str, candidate: str, measure: Measure, one: DimensionVerdict) -> Row:
+    low, high = measure.interval or (None, None)
+    return {
+        "kind": "measure", "dimension": one.dimension, "first": candidate, "measure": name, "score": measure.value,
+        "low": low, "high": high, "n": measure.n, "unit": measure.unit, "how": measure.how,
+    }  # fmt: skip
 
 
 def _judges(by: JudgedBy | None) -> str | None:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from evener.records.answers import EVIDENCE, Answer, Score
-from evener.records.evaluation import Measure, Unit
+from evener.records.measures import Measure, Unit
 from evener.records.questions import Question
 from evener.stats.clusters import ratio
 from evener.stats.intervals import Interval
