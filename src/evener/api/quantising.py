@@ -26,7 +26,7 @@ class Quantised:
     quantisation: str  # as it was asked for
     bytes: int
     source: str  # the file that it was made of
-    was_there: bool
+    was_there: bool  # made before
     again: bool  # the source was quantised already: what it had lost stays lost
 
 

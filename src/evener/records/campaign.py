@@ -34,10 +34,10 @@ class Contestant:
     quantise: str | None = None  # the type that llama-quantize makes of `model`, where it is made here
     url: str | None = None
     served_model: str | None = None  # what to ask that server for
-    api_key_env: str | None = None
+    api_key_env: str | None = None  # the variable that holds its key
     thinking: bool | None = False
-    mmproj: str | None = None
-    draft: str | None = None
+    mmproj: str | None = None  # the projector that it sees or hears with
+    draft: str | None = None  # the model that drafts for it
     flags: tuple[str, ...] = ()  # of the engine, as after `--`
 
     @property
@@ -50,18 +50,18 @@ class Contestant:
 class SpeedAsked:
     """`bench speed`: lists as llama-bench takes them."""
 
-    prompts: tuple[int, ...] = (512,)
-    outputs: tuple[int, ...] = (128,)
-    depths: tuple[int, ...] = (0,)
-    repetitions: int = 5
+    prompts: tuple[int, ...] = (512,)  # tokens
+    outputs: tuple[int, ...] = (128,)  # tokens
+    depths: tuple[int, ...] = (0,)  # tokens that are in the cache before
+    repetitions: int = 5  # of each test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsersAsked:
     """`bench users`: the user counts; of a profile its lengths, pauses and limits."""
 
-    counts: tuple[int, ...] = (1, 2, 4, 8)
-    profile: str | None = None
+    counts: tuple[int, ...] = (1, 2, 4, 8)  # of a profile people, else parallel users
+    profile: str | None = None  # what they do
     prompts: int | None = None  # measured requests per count
     prompt_tokens: int = 128
     output_tokens: int = 64
@@ -75,7 +75,7 @@ class UsersAsked:
 class ContextAsked:
     """`bench context`: prompt lengths in tokens, None for a ladder up to the limit."""
 
-    lengths: tuple[int, ...] | None = None
+    lengths: tuple[int, ...] | None = None  # of prompts, in tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +83,10 @@ class JudgeAsked:
     """A judge of the answers, as `evener judge` takes it. The key is named here, never held."""
 
     name: str
-    api: Literal["openai", "anthropic", "local"] = "openai"
+    api: Literal["openai", "anthropic", "local"] = "openai"  # its language; "local" is loaded here
     url: str | None = None
     model: str | None = None
-    api_key_env: str | None = None
+    api_key_env: str | None = None  # the variable that holds its key
     suites: tuple[str, ...] = ()  # () for all of the campaign's
 
 
@@ -98,10 +98,10 @@ class AnswersAsked:
     quick: bool = False
     epochs: int = 1
     arms: tuple[Arm, ...] = ("single",)
-    k: int = 5
+    k: int = 5  # answers per vote
     temperature: float = 0.0
     most_tokens: int = 1024
-    judges: tuple[JudgeAsked, ...] = ()
+    judges: tuple[JudgeAsked, ...] = ()  # of what code cannot judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Campaign:
     """
 
     name: str
-    contestants: tuple[Contestant, ...]
+    contestants: tuple[Contestant, ...]  # who is measured
     layouts: tuple[str, ...] = ("auto", "cluster")
     cables: tuple[str, ...] = ()  # names of the rig's links; () for the one the plan takes
     contexts: tuple[int, ...] = (4096,)  # tokens per user
@@ -131,13 +131,13 @@ class Campaign:
     repeats: int = 2
     seed: int = 1
     a_versus_a: bool = True
-    speed: SpeedAsked | None = None
+    speed: SpeedAsked | None = None  # one sequence at a time; null: not measured
     users: tuple[UsersAsked, ...] = ()
     context: ContextAsked | None = None
     answers: AnswersAsked | None = None
-    budget_s: float | None = None
+    budget_s: float | None = None  # the most that it may take, over all sessions
     cool: bool = True  # wait between loads until the cards are as cool as before the first
-    notify: Notify | None = None
+    notify: Notify | None = None  # who is told
     rig: str | None = None  # path of the rig file, None for the usual one
     path: str | None = None  # of campaign.toml
 
@@ -211,7 +211,7 @@ class UnitEnd:
     """How a unit ended. `run` is its run folder's id, under the campaign's own `runs/`."""
 
     unit: str
-    visit: str
+    visit: str  # its visit's id
     state: UnitState
     run: str | None = None
     why: str | None = None
@@ -223,11 +223,11 @@ class UnitEnd:
 class VisitEnd:
     """How a load ended. `run` is the deployment's own run folder: plan, checks, logs."""
 
-    visit: str
+    visit: str  # its id
     state: VisitState
     run: str | None = None
     why: str | None = None
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()  # the last lines of what the engine said
     load_s: float | None = None
     checks: tuple[CardCheck, ...] = ()
     freed: tuple[FreedCheck, ...] = ()
@@ -238,10 +238,10 @@ class VisitEnd:
 class Dropped:
     """A contestant that is clearly beaten, and not measured any further. `by` is who beats it."""
 
-    contestant: str
+    contestant: str  # who
     by: str
     why: str
-    after_block: int
+    after_block: int  # the last one that it was measured in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,9 +252,9 @@ class Changed:
     """
 
     visit: str
-    condition: str
-    before: str | None
-    now: str | None
+    condition: str  # in words
+    before: str | None  # as it was
+    now: str | None  # as it is
     again: tuple[str, ...] = ()  # visits that are measured anew
 
 
@@ -285,15 +285,15 @@ class CampaignStatus:
     id: str
     name: str
     state: Literal["running", "stopped", "complete"]
-    units: int
-    done: int
-    failed: int
-    skipped: int
+    units: int  # all that were asked for
+    done: int  # that have figures, partial ones too
+    failed: int  # that ended with a reason and no figures
+    skipped: int  # that will not be measured any more
     visit: str | None = None  # that is under way, or was cut
     unit: str | None = None
     since: datetime | None = None  # when that unit began
     minutes_left: float | None = None  # from what the units took so far; from the prediction before there is any
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[Dropped, ...] = ()  # who is clearly beaten
     last: str | None = None  # the last news, in one line
 
 
