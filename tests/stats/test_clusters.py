@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from evener.stats.clusters import estimate, of_scores, student, sums
+from evener.stats.clusters import estimate, of_scores, ratio, student, sums
 
 
 def test_no_values_have_no_mean():
@@ -96,3 +96,26 @@ def test_an_interval_of_scores_ends_where_scores_end():
     assert of_scores(near_zero) == (0.0, near_zero.interval[1])
     assert of_scores(estimate([1.0, 1.0, 1.0, 0.9], "abcd"))[1] == 1.0
     assert of_scores(estimate([0.5], "a")) is None
+
+
+def test_a_ratio_and_its_clustered_error_agree_with_statsmodels():
+    """Penalties over source units: a line through nothing, weighted by 1 / size."""
+
+    import statsmodels.api as sm
+
+    draw = random.Random(12)
+    sizes = [draw.randint(3, 40) for _ in range(60)]
+    values = [draw.choice((0, 0, 1, 5, 6, 25)) * size / 20 for size in sizes]
+    documents = [n // 5 for n in range(60)]
+    found = ratio(values, sizes, documents)
+    fit = sm.WLS(np.array(values), np.array(sizes), weights=1 / np.array(sizes)).fit(
+        cov_type="cluster", cov_kwds={"groups": np.array(documents), "use_correction": False}
+    )
+    assert found.mean == pytest.approx(float(fit.params[0]), abs=1e-6)
+    assert found.se == pytest.approx(float(fit.bse[0]) * (12 / 11) ** 0.5, abs=1e-6)
+    assert (found.n, found.clusters) == (60, 12)
+
+
+def test_one_document_tells_nothing_of_how_a_ratio_varies_and_no_size_has_none():
+    assert ratio([1.0, 2.0], [10, 20], ["d", "d"]).interval is None
+    assert ratio([1.0], [0], ["d"]) is None
