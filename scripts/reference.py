@@ -25,18 +25,21 @@ from typer.testing import CliRunner
 
 from evener import errors
 from evener.api.campaign_plan import schema as campaign_schema
+from evener.api.quantising import Quantised
 from evener.api.rig import rig_schema
+from evener.api.store import Pruned, Tagged
 from evener.api.suites import CheckedSuite
 from evener.cli.main import app
 from evener.config import tables
 from evener.dialects import gguf
+from evener.edges.run_pack import Packed, Unpacked
 from evener.models.push import Pushed
 from evener.models.shelf import Held
 from evener.models.show import Shown
 from evener.models.skeletons import CatalogueEntry
 from evener.plan.check import Checked
 from evener.records.answers import Answer, Judgement, Review
-from evener.records.campaign import Schedule
+from evener.records.campaign import Campaign, CampaignStatus, Changed, Dropped, Schedule, UnitEnd, VisitEnd
 from evener.records.capability import Built, EngineCheck, FoundEngine, Installed, RigEngines
 from evener.records.card import Scan
 from evener.records.client import ClientCheck
@@ -46,7 +49,7 @@ from evener.records.evaluation import EvalPlan, EvalResult
 from evener.records.events import Fact, Progress
 from evener.records.finding import Examined
 from evener.records.judging import JudgeResult
-from evener.records.load import Request, UsersResult
+from evener.records.load import Request, TokenTimes, UsersResult
 from evener.records.pair import PairResult
 from evener.records.questions import Question
 from evener.records.run import Run, Summary
@@ -57,6 +60,7 @@ from evener.records.verdicts import Verdicts
 from evener.records.whatif import PlanAnswer, WhatIf
 from evener.report.against_parts import Against
 from evener.report.beside_parts import Beside
+from evener.report.campaign.parts import CampaignStory
 from evener.report.parts import RunRow, Story
 
 HELP_WIDTH = 80
@@ -299,6 +303,9 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     ),
     "evener eval --plan --json": ("what suites can prove, before anybody is asked", EvalPlan),
     "evener verdict --json": ("what evaluations of several candidates prove", Verdicts),
+    "evener models quantise --json": ("what was made, or was there", Quantised),
+    "evener compare --json": (MESSAGES_EACH, None),
+    "evener compare --status --json": ("where a campaign stands; with --watch, a line each time", CampaignStatus),
     "evener compare FILE --dry-run --json": ("every step of a campaign in order, before it begins", Schedule),
     "evener judge --json": ("what a judge found, and its passport", JudgeResult),
     "evener suite list --json": ("our suites", list[CheckedSuite]),
@@ -315,9 +322,14 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener models push --json": ("where the model is now", Pushed),
     "evener models show --json": ("what a header says", Shown),
     "evener report --json": ("the report", Story),
+    "evener report CAMPAIGN --json": ("the report of a comparison", CampaignStory),
     "evener report RUN OTHER --json": ("two runs side by side", Against),
     "evener report RUN OTHER THIRD --json": ("any number of runs, and foreign figures, side by side", Beside),
     "evener runs --json": ("every run folder, newest first", list[RunRow]),
+    "evener runs tag --json": ("the tags of a run; `untag` says the same", Tagged),
+    "evener runs prune --json": ("what went, or with --dry-run what would go", Pruned),
+    "evener runs pack --json": ("the file that was written", Packed),
+    "evener runs open --json": ("the runs that came out of a pack", Unpacked),
     "evener people list --json": ('`{"people": [...]}`: [Person](#person) without `key_sha256`', None),
     "evener people usage --json": ('`{"usage": [...]}`: [Used](#used), of each person all days together', None),
     "evener pause / continue / switch --json": ("the door, when it is done", DoorStatus),
@@ -326,7 +338,8 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "evener demo --json": (MESSAGES_EACH, None),
     "run.json": ("in a run folder: written first", Run),
     "events.jsonl": ("in a run folder: a fact a line", Fact),
-    "requests.jsonl": ("in a run folder: a request a line", Request),
+    "requests.jsonl": ("in a run folder: a request a line, but for `token_times`", Request),
+    "token_times.jsonl": ("in a run folder: when the tokens of a request came, a line", TokenTimes),
     "answers.jsonl": ("in a run folder: a reply to a question a line", Answer),
     "judgements.jsonl": ("in a run folder: a reply of a judge a line", Judgement),
     "reviews.jsonl": ("in a run folder: what a person said of an answer, a line", Review),
@@ -337,7 +350,8 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "usage/DAY.json": ("in the state folder: what each person used that day", list[Used]),
     "engine.json": ("in the cache, per engine", Built),
 }
-MESSAGES = (Progress, ReadyToUse)  # only ever sent, see control-socket.md
+FACTS = (Campaign, UnitEnd, VisitEnd, Changed, Dropped)  # of a campaign's journal
+MESSAGES = (Progress, ReadyToUse, *FACTS)  # only ever sent, or facts, see control-socket.md
 RIG_TABLES = {"Host": "SshTable", "Resident": "ResidentTable", "CardRules": "CardsTable"}
 JSON_WORDS = {"None": "null", "True": "true", "False": "false"}
 used_words: set[str] = set()  # of json_words.toml

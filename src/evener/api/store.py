@@ -73,8 +73,8 @@ def _row(path: Path, *, inside: int, within: str | None) -> RunRow:
 class Tagged:
     """A run, and all the tags that it has now."""
 
-    run: str
-    tags: tuple[str, ...]
+    run: str  # its id
+    tags: tuple[str, ...]  # in the order of the alphabet
 
 
 def tag(name: str, words: Sequence[str]) -> Tagged:
@@ -112,8 +112,8 @@ class Prune:
 class Spared:
     """A run that was chosen, and stays."""
 
-    run: str
-    why: str
+    run: str  # its id
+    why: str  # in use, tagged, or not to be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Pruned:
 
     runs: tuple[RunRow, ...]  # the newest first
     bytes: int  # of all of them
-    spared: tuple[Spared, ...] = ()
+    spared: tuple[Spared, ...] = ()  # runs that stay although they were chosen
     done: bool = False  # whether they are gone
 
 

@@ -41,21 +41,21 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """A pack that was written. `left_out` are links and other things that are no plain files."""
+    """A pack that was written."""
 
     path: str
     bytes: int
-    runs: tuple[str, ...]
-    files: int
-    left_out: tuple[str, ...] = ()
+    runs: tuple[str, ...]  # as they were named; with all that they hold
+    files: int  # how many are in it
+    left_out: tuple[str, ...] = ()  # links, and other things that are no plain files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpacked:
-    """Runs that a pack held: those that are new here, and those that were here already, just the same."""
+    """What came out of a pack."""
 
-    runs: tuple[str, ...]
-    already: tuple[str, ...] = ()
+    runs: tuple[str, ...]  # those that are new here
+    already: tuple[str, ...] = ()  # those that were here, just the same
 
 
 @dataclass(frozen=True, slots=True)

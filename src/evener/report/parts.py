@@ -240,6 +240,6 @@ class RunRow:
     layouts: tuple[str, ...] = ()
     state: RunState | None = None
     fault: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # as `evener runs tag` gave them
     inside: int = 0
     within: str | None = None
