@@ -362,10 +362,12 @@ def _cautions(entrants: Sequence[Entrant]) -> Iterator[Caution]:
 
 
 def _own_cautions(entrants: Sequence[Entrant]) -> Iterator[Caution]:
+    whose: dict[str, list[str]] = {}
     for one in entrants:
         for caution in one.story.cautions:
             if caution.grave:
-                yield Caution(grave=True, text=f"{one.name}: {caution.text}")
+                whose.setdefault(caution.text, []).append(one.name)
+    yield from (Caution(grave=True, text=f"{listed(names)}: {text}") for text, names in whose.items())
 
 
 def conditions(entrants: Sequence[Entrant]) -> tuple[tuple[DifferingCondition, ...], tuple[str, ...]]:

@@ -78,9 +78,14 @@ def _table(table: BesideTable) -> Iterator[RenderableType]:
 
 def labelled(table: BesideTable) -> str:
     """ "A1: alpha alone; A2: alpha + beta". Where all of ours are called alike, their letters say whose they are."""
-    ours = [column for column in table.columns if not column.foreign]
-    alike = len({column.label for column in ours}) == 1 < len(ours)
-    return "; ".join(f"{column.name}: {column.label}" for column in table.columns if column.foreign or not alike)
+    return "; ".join(f"{column.name}: {told}" for column in table.columns if (told := label(column, table)))
+
+
+def label(column: BesideColumn, table: BesideTable) -> str:
+    """ "" where all of ours are called alike."""
+    ours = [each for each in table.columns if not each.foreign]
+    alike = len({each.label for each in ours}) == 1 < len(ours)
+    return column.label if column.foreign or not alike else ""
 
 
 class _Blocks:
