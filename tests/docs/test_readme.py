@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from evener import __version__
 from evener.cli.main import app
 from evener.config import parse_rig
+from evener.config.campaign import parse_campaign
 from tests.docs.pages import ROOT, blocks, by_hand, command_lines
 
 PAGES = [pytest.param(page, id=str(page.relative_to(ROOT))) for page in by_hand()]
@@ -52,9 +53,12 @@ def test_every_make_line_names_a_target(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_rig_file_in_the_text_is_sound(page: Path) -> None:
+def test_every_file_in_the_text_is_sound(page: Path) -> None:
     for text in blocks(page, "toml"):
-        assert parse_rig(text, path=page.name).hosts
+        if "[[models]]" in text:
+            assert parse_campaign(text, path=page.name).contestants
+        else:
+            assert parse_rig(text, path=page.name).hosts
 
 
 def test_readme_speaks_of_the_two_commands_that_do_all_the_set_up() -> None:
