@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from evener.cli.main import app
@@ -193,6 +194,25 @@ def test_a_post_survives_what_forums_do_to_markdown(runs: Path) -> None:
         for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
             cells = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
             assert len(cells) == 1, block
+
+
+@pytest.mark.parametrize("tables", [True, False], ids=["with tables", "CommonMark alone"])
+def test_a_post_is_read_by_a_real_markdown_reader(runs: Path, tables: bool) -> None:
+    """Where tables are known each is one; where they are not, their text stands there, and the rest is not drawn in."""
+    copied(runs, "20261102T000000Z-demo-0001")
+    reader = MarkdownIt("commonmark", {"html": False})
+    reader = reader.enable("table") if tables else reader
+    text = ask("report", "7f3a", "0001", "--post")
+    tokens = reader.parse(text)
+    kinds = [token.type for token in tokens]
+    assert kinds.count("table_open") == (len(re.findall(r"^\| -", text, re.M)) if tables else 0)
+    assert kinds.count("heading_open") == len(re.findall(r"^#", text, re.M))
+    code = [token.content for token in tokens if token.type == "code_block"]
+    assert len(code) == 2  # the commands of each run
+    assert all("evener demo\n" in block and "llama-server" in block for block in code)
+    assert not [token for token in tokens if "html" in token.type]
+    shown = " ".join(child.content for token in tokens for child in token.children or ())
+    assert "SmolLM2-135M-Instruct Q4_1" in shown  # no backslash is left
 
 
 def test_a_post_of_several_has_the_tables_and_each_runs_own_methods(runs: Path) -> None:
