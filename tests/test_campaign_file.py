@@ -323,6 +323,15 @@ def test_answers_leave_the_house_only_where_the_file_says_that_they_may() -> Non
     assert faults(other) == {"answers.judges[0].suites[0]": '"translation" is not asked'}
 
 
+def test_a_local_judge_is_a_model_and_every_other_one_has_a_url() -> None:
+    answers = parse(JUDGED + 'api = "local"\nmodel = "judge.gguf"\n').answers
+    assert answers is not None
+    assert (answers.judges[0].api, answers.judges[0].model, answers.judges[0].url) == ("local", "judge.gguf", None)
+    wrong = JUDGED + 'api = "local"\nurl = "http://127.0.0.1"\n'
+    assert list(faults(wrong)) == ["answers.judges[0].model", "answers.judges[0].url"]
+    assert list(faults(JUDGED + 'model = "m"\n')) == ["answers.judges[0].url"]
+
+
 def test_secrets_are_refused_by_name_and_never_said_again() -> None:
     secret = "sk-live-4711"
     for text, key in (

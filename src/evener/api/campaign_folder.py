@@ -112,12 +112,13 @@ class Journal:
         return [path for path in list_runs(self.runs) if path.name not in named]
 
     def _begun(self, unit: str) -> datetime | None:
-        """When a unit without an end was begun, the first of several times."""
-        begun: datetime | None = None
+        """When a unit without an end was begun, the first of several times; None where that counts no more."""
+        visit, begun = unit.rpartition(":")[0], None
         for fact in self.facts:
             if fact.kind == "unit begun" and fact.data["unit"] == unit:
                 begun = begun or fact.at
-            elif fact.kind == "unit ended" and fact.data["end"]["unit"] == unit:
+            has_ended = fact.kind == "unit ended" and fact.data["end"]["unit"] == unit
+            if has_ended or (fact.kind == "changed" and visit in fact.data["changed"]["again"]):
                 begun = None
         return begun
 

@@ -42,15 +42,16 @@ def told(visit: Visit, conditions: Conditions, journal: Journal) -> tuple[Change
     for change in found:
         journal.add("changed", {"changed": to_data(change)})
     journal.add(CONDITIONS, {"visit": visit.id, "conditions": to_data(conditions)})
+    if any(change.again for change in found):
+        journal.sweep()
     return found
 
 
 def _made(now: Visit, journal: Journal) -> Iterator[Made]:
-    """The visits that count, in the order in which they were begun; what this one had before it was cut, too."""
+    """The visits that count, in the order in which they were begun; this one too, where it was cut."""
     state = journal.state
     latest = {fact.data["visit"]: fact.data[CONDITIONS] for fact in journal.facts if fact.kind == CONDITIONS}
     for id_, conditions in latest.items():
         visit = state.schedule.visit(id_)
-        is_cut = id_ == now.id and any(unit.id in state.ends for unit in now.units)
-        if visit is not None and (id_ in state.visit_ends or is_cut):
+        if visit is not None and (id_ in state.visit_ends or id_ == now.id):
             yield Made(visit=visit, conditions=from_data(Conditions, conditions, source=str(journal.path)))

@@ -30,10 +30,12 @@ from evener.errors import (
     ConfigurationError,
     DeviceMissing,
     DoesNotFit,
+    EndpointError,
     EngineMissing,
     EngineUnfit,
     EvenerError,
     HostBusy,
+    HostError,
     HostUnreachable,
     Interrupted,
     LaunchError,
@@ -191,7 +193,9 @@ async def _loaded(visit: Visit, contestant: Contestant, sitting: Sitting) -> Vis
             conditions = await campaign_regime.of(planned, candidate, cards.temperatures_c, report=sitting.report)
             campaign_regime.told(visit, conditions, sitting.journal)
             await _up(load, planned, candidate, visit, contestant, sitting)
-        except (LaunchError, HostUnreachable) as error:
+        except (LaunchError, HostError, EndpointError) as error:
+            if what_stops(error) and not isinstance(error, HostUnreachable):
+                raise
             await _require_hosts(rig, candidate, sitting)
             at = load.unit.id if load.unit else THE_LOAD
             died[at] += 1

@@ -194,8 +194,14 @@ def _judge_faults(judges: Sequence[Mapping[str, Any]], asked: Collection[str]) -
         for n, suite in enumerate(texts(judge.get("suites"))):
             if suite is not None and suite not in asked:
                 yield f"answers.judges[{i}].suites[{n}]", f'"{suite}" is not asked{near(suite, asked)}'
-        url = text(judge, "url")
-        if url is None or _is_at_home(url):
+        url, is_local = text(judge, "url"), text(judge, "api") == "local"
+        if is_local and "model" not in judge:
+            yield f"answers.judges[{i}].model", "is required: a local judge is loaded from it"
+        if is_local and "url" in judge:
+            yield f"answers.judges[{i}].url", "is none of a local judge, which is loaded on the rig"
+        if not is_local and "url" not in judge:
+            yield f"answers.judges[{i}].url", 'is required, unless api = "local"'
+        if url is None or is_local or _is_at_home(url):
             continue
         if judge.get("agreed") is not True:
             yield f"answers.judges[{i}].agreed", "answers would leave this house: agreed = true if they may"

@@ -152,11 +152,14 @@ class JudgesTable(_Table):
     """A judge of the answers, as `evener judge` takes it."""
 
     name: Label = Field(description="What it is called in reports; unique.")
-    url: Url = Field(description="Base URL of its API.")
+    url: Url | None = Field(None, description='Base URL of its API; required, but for a "local" one.')
     model: Text | None = Field(
         None, description="Which model judges, as its API calls it; a server at home may be asked what it serves."
     )
-    api: Literal["openai", "anthropic"] = Field("openai", description="Which language it speaks.")
+    api: Literal["openai", "anthropic", "local"] = Field(
+        "openai",
+        description='Which language it speaks. "local": `model` is loaded on the rig, after everything else.',
+    )
     api_key_env: Variable | None = Field(None, description="Name of the environment variable that holds its key.")
     agreed: bool = Field(
         False, description="Required where answers leave this house: where its URL is on no private network."
