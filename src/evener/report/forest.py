@@ -14,7 +14,7 @@ SCALE = "points of 100, with 95 % intervals"
 _LONGEST_NAME = 36
 _LONGEST_ENDED = 70
 _LEAST_SPAN = 20.0  # points: a smaller window would make noise look like a gap
-_ROW = 0.52  # inches
+_ROW, _ROW_ENDED = 0.52, 0.66  # inches; with room for how answers ended
 _FAINT_ALPHA = 0.7
 
 
@@ -56,7 +56,8 @@ def forest(
             _bracket(axes, column, first, last)
         _dress(axes, len(lines), low, high, scale)
 
-    size = (4.8 + 0.16 * len(brackets), 0.6 + _ROW * len(lines))
+    row = _ROW_ENDED if any(line.ended for line in lines) else _ROW
+    size = (4.8 + 0.16 * len(brackets), 0.6 + row * len(lines))
     return svg(draw, size=size, name=name, told=told or _told(lines, groups), css="chart forest")
 
 
@@ -77,7 +78,7 @@ def _line(axes: Any, place: int, line: Line, low: float, high: float) -> None:
     axes.text(high, place - 0.2, _figures(line), ha="right", **label)
     if line.ended:
         small = label | {"fontsize": 7.5, "va": "top"}
-        axes.text(low, place + 0.14, shorten(plain(line.ended), _LONGEST_ENDED), ha="left", **small)
+        axes.text(low, place + 0.1, shorten(plain(line.ended), _LONGEST_ENDED), ha="left", **small)
 
 
 def _figures(line: Line) -> str:
