@@ -26,7 +26,8 @@ from evener.records.pair import PairResult
 from evener.records.run import Stage
 from evener.records.speed_rows import Repeated, SpeedResult
 from evener.report import beside_charts, beside_view, html
-from evener.report.beside import Entrant, beside, unlike_answers
+from evener.report.beside import beside
+from evener.report.beside_columns import Entrant, unlike_answers
 from evener.report.beside_figures import ANSWERS, LOAD
 from evener.report.beside_figures import CONTEXT as LONG
 from evener.report.beside_figures import PAIR as PAIRS

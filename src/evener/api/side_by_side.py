@@ -19,9 +19,9 @@ from evener.errors import ConfigurationError
 from evener.records.foreign import ForeignBench
 from evener.records.run import Stage, Summary
 from evener.records.verdicts import Verdicts
-from evener.report import beside as compared
 from evener.report.against_parts import Against
-from evener.report.beside import Entrant, Needles
+from evener.report.beside import beside as held
+from evener.report.beside_columns import Entrant, Needles, unlike_answers
 from evener.report.beside_parts import Beside
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def evaluations(found: Sequence[Named], *, anyway: bool = False) -> Verdicts | N
         return None
     if len(data) == 2 or anyway:
         return verdicts.verdicts([run.path for run in data])
-    out = {one.name: one.why for one in compared.unlike_answers([_entrant(one) for one in found])}
+    out = {one.name: one.why for one in unlike_answers([_entrant(one) for one in found])}
     kept = [one.run.path for one in found if one.run and one.name not in out]
     if len(kept) < 2:
         raise ConfigurationError(_told(out), hint="--anyway compares them and says so")
@@ -108,12 +108,10 @@ def beside(found: Sequence[Named], *, anyway: bool = False) -> Beside:
     """All of them side by side. Raises ConfigurationError where nothing can be compared, unless `anyway`."""
     entrants = [_entrant(one) for one in found if one.run]
     evals = [one for one in entrants if one.run.what == "eval" and one.story.evaluation]
-    out = () if anyway else compared.unlike_answers(evals)
+    out = () if anyway else unlike_answers(evals)
     kept = [one.run for one in found if one.run and one.name in {x.name for x in evals} - {x.name for x in out}]
     told = _verdicts([data for data in kept if data]) if len(kept) > 1 else None
-    result = compared.beside(
-        entrants, list(_strangers(found)), evaluations=told, refused=out if told else (), anyway=anyway
-    )
+    result = held(entrants, list(_strangers(found)), evaluations=told, refused=out if told else (), anyway=anyway)
     if len(entrants) > 1 and not (result.compares or anyway):
         reasons = {f"{one.name} ({one.table})": one.why for one in result.refused}
         kinds = "; ".join(f"{one.name}: {', '.join(_kinds(result, one.name))}" for one in result.runs)

@@ -1,4 +1,4 @@
-"""Several runs side by side: what can be compared, what is refused and why, and which figures can be told apart. Pure.
+"""Several runs side by side: a table per thing measured, and which of its figures can be told apart. Pure.
 
 Columns are held against the first of their table. What may be best of a row is whatever no other column is told apart
 from as better. Foreign figures stand beside and take no part in either.
@@ -7,29 +7,27 @@ from as better. Foreign figures stand beside and take no part in either.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 
 from evener.records.conditions import Conditions
 from evener.records.foreign import ForeignBench
-from evener.records.run import Run
 from evener.records.verdicts import DifferingCondition, Verdicts
 from evener.report import rows
-from evener.report.against import incomparable, side, unlike
-from evener.report.beside_figures import ANSWERS, CONTEXT, KINDS, LOAD, SPEED, Part, foreign_figures, parts
+from evener.report.against import side
+from evener.report.beside_columns import Column, Entrant, Needles, groups, of_kind, strangers, with_marked
+from evener.report.beside_figures import ANSWERS, CONTEXT, KINDS, SPEED, parts
 from evener.report.beside_parts import (
     Beside,
     BesideCell,
-    BesideColumn,
     BesideForeign,
     BesideRefused,
     BesideRow,
     BesideRun,
     BesideTable,
+    RowWord,
 )
 from evener.report.figures import Apart, Measured, change, told_apart
-from evener.report.parts import Caution, Story
+from evener.report.parts import Caution
 from evener.report.words import count, kilo, listed
 
 _RARE = 0.05
@@ -37,41 +35,7 @@ _ONE_AFTER_THE_OTHER = (
     "The runs were measured one after the other: heat, other load and whatever else changed in between is in a "
     "difference too. evener bench pair measures in turns"
 )
-# (place, question, answer) -> whether it was found: the same questions in two runs are pairs
-Needles = Mapping[Hashable, bool]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entrant:
-    """One run that is held beside others. `partial` is why it is not whole; `needles` are its answers by length."""
-
-    name: str
-    story: Story
-    run: Run
-    partial: str | None = None
-    needles: Mapping[int, Needles] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
-    """A column before it is known in which table it stands. `deviations` are a foreign tool's."""
-
-    shown: BesideColumn
-    figures: tuple[Measured, ...]
-    about: str = ""
-    entrant: Entrant | None = None
-    part: Part | None = None
-    deviations: Mapping[Hashable, float | None] = field(default_factory=dict)
-
-    @property
-    def is_compared(self) -> bool:
-        return not self.shown.foreign and self.shown.marked is None
-
-    def figure(self, key: Hashable) -> Measured | None:
-        return next((one for one in self.figures if one.key == key), None)
-
-
-_Entered = tuple[_Column, Measured]
+_Entered = tuple[Column, Measured]
 
 
 def beside(
@@ -86,21 +50,21 @@ def beside(
 
     `anyway` keeps what would be refused, marked. `evaluations` are compared elsewhere: their scores stand in no table.
     """
-    columns = {kind: list(_of_kind(kind, entrants)) for kind in KINDS if not (kind == ANSWERS and evaluations)}
-    strangers = _strangers(foreign, columns[SPEED])
+    columns = {kind: list(of_kind(kind, entrants)) for kind in KINDS if not (kind == ANSWERS and evaluations)}
+    theirs = strangers(foreign, columns[SPEED])
     tables: list[BesideTable] = []
-    placed: list[list[_Column]] = []
+    placed: list[list[Column]] = []
     left_out = [*refused, *_nothing(entrants)]
     for kind, mine in columns.items():
-        groups, out = _groups(mine)
+        together, out = groups(mine)
         if anyway:
-            groups = _with_marked(groups, out)
+            together = with_marked(together, out)
         else:
             left_out += [BesideRefused(name=one.shown.name, table=kind, why=why) for one, why in out]
-        if kind == SPEED and strangers:
-            groups = [[*group, *strangers] for group in groups] or [strangers]
-        placed += groups
-        tables += [_table(kind, group) for group in groups]
+        if kind == SPEED and theirs:
+            together = [[*group, *theirs] for group in together] or [theirs]
+        placed += together
+        tables += [_table(kind, group) for group in together]
     differing, unknown = conditions(entrants)
     shown = {column.entrant.name for group in placed for column in group if column.entrant}
     return Beside(
@@ -116,112 +80,15 @@ def beside(
     )
 
 
-def unlike_answers(entrants: Sequence[Entrant]) -> tuple[BesideRefused, ...]:
-    """Evaluations that cannot be compared with the first of them that can: other questions, or asked otherwise."""
-    _, out = _groups(list(_of_kind(ANSWERS, entrants)))
-    return tuple(BesideRefused(name=one.shown.name, table=ANSWERS, why=why) for one, why in out)
-
-
 def _nothing(entrants: Sequence[Entrant]) -> Iterator[BesideRefused]:
     for one in entrants:
         if next(parts(one.story), None) is None:
             yield BesideRefused(name=one.name, table=one.story.what, why=one.partial or "nothing of it was measured")
 
 
-def _of_kind(kind: str, entrants: Sequence[Entrant]) -> Iterator[_Column]:
-    for one in entrants:
-        mine = [part for part in parts(one.story) if part.kind == kind]
-        for number, part in enumerate(mine, start=1):
-            name = one.name if len(mine) == 1 else f"{one.name}{number}"
-            shown = BesideColumn(name=name, label=part.label)
-            yield _Column(shown=shown, figures=part.figures, about=part.about, entrant=one, part=part)
-
-
-def _strangers(foreign: Sequence[tuple[str, ForeignBench]], ours: Sequence[_Column]) -> list[_Column]:
-    tests = frozenset(one.about for column in ours for one in column.figures if one.name == "by llama-bench")
-    found = []
-    for name, bench in foreign:
-        figures = foreign_figures(bench, ours=tests)
-        apart = _settings(bench, [other for _, other in foreign if other.file == bench.file])
-        found.append(
-            _Column(
-                shown=BesideColumn(name=name, label=", ".join((bench.model, *apart)), foreign=True),
-                figures=tuple(one for one, _ in figures),
-                deviations={one.key: sd for one, sd in figures},
-            )
-        )
-    return found
-
-
-def _settings(bench: ForeignBench, of_its_file: Sequence[ForeignBench]) -> list[str]:
-    """What tells it apart from the other settings of its file, beside the model."""
-    return [
-        f"{name} {value}"
-        for name, value in bench.stated.items()
-        if any(other.stated.get(name) != value for other in of_its_file) and not name.startswith("model_")
-    ]
-
-
-def _faults(column: _Column) -> Iterator[str]:
-    """Why a column must be compared with nothing."""
-    if column.part and column.part.invalid:
-        yield f"invalid: {column.part.invalid}"
-    if column.entrant and column.entrant.partial:
-        yield f"partial: {column.entrant.partial}"
-
-
-def _unlike(one: _Column, other: _Column) -> str | None:
-    """The first reason why two columns of a kind answer different questions."""
-    if one.entrant is None or other.entrant is None or one.part is None or other.part is None:
-        return None
-    if one.part.kind == LOAD:
-        return None  # neither requests nor their answers have a part in it
-    names = (one.shown.name, other.shown.name)
-    found = unlike(one.entrant.run.conditions, other.entrant.run.conditions, *names)
-    if one.part.layout and other.part.layout:
-        found = chain(found, incomparable(one.part.layout, other.part.layout, *names))
-    if one.part.kind == ANSWERS and not {x.key for x in one.figures} & {x.key for x in other.figures}:
-        found = chain(found, (f"other questions than {one.shown.name}",))
-    return next(iter(found), None)
-
-
-def _groups(columns: Sequence[_Column]) -> tuple[list[list[_Column]], list[tuple[_Column, str]]]:
-    """Columns that can be compared with each other, and the others with the reason. One alone stands alone."""
-    out = [(one, why) for one in columns if (why := next(_faults(one), None))]
-    groups: list[list[_Column]] = []
-    for one in columns:
-        if next(_faults(one), None) is None:
-            home = next((group for group in groups if _unlike(group[0], one) is None), None)
-            if home is None:
-                groups.append([one])
-            else:
-                home.append(one)
-    kept = [group for group in groups if len(group) > 1] or groups[:1]
-    alone = [group[0] for group in groups if group not in kept]
-    out += [(one, _unlike(kept[0][0], one) or "nothing here can be compared with it") for one in alone]
-    return kept, out
-
-
-def _with_marked(groups: list[list[_Column]], out: Sequence[tuple[_Column, str]]) -> list[list[_Column]]:
-    """What is refused stands beside the first group all the same, and says why."""
-    marked = [
-        _Column(
-            shown=BesideColumn(name=one.shown.name, label=one.shown.label, marked=why),
-            figures=one.figures,
-            about=one.about,
-            entrant=one.entrant,
-            part=one.part,
-        )
-        for one, why in out
-    ]
-    first, *others = groups or [[]]
-    together = [*first, *marked]
-    return [together, *others] if together else []
-
-
-def _table(kind: str, columns: Sequence[_Column]) -> BesideTable:
+def _table(kind: str, columns: Sequence[Column]) -> BesideTable:
     keys = dict.fromkeys(one.key for column in columns for one in column.figures if one.figure.value is not None)
-    made = tuple(_row(kind, key, columns) for key in keys)
+    made = tuple(_row(key, columns) for key in keys)
     about = next((column.about for column in columns if column.about), "")
     return BesideTable(
         name=kind,
@@ -233,7 +100,7 @@ def _table(kind: str, columns: Sequence[_Column]) -> BesideTable:
     )
 
 
-def _row(kind: str, key: Hashable, columns: Sequence[_Column]) -> BesideRow:
+def _row(key: Hashable, columns: Sequence[Column]) -> BesideRow:
     found = [column.figure(key) for column in columns]
     known = next(one for one in found if one is not None)
     entered = [
@@ -263,16 +130,18 @@ def _row(kind: str, key: Hashable, columns: Sequence[_Column]) -> BesideRow:
             for column, one in zip(columns, found, strict=True)
         ),
         best=best,
-        told="told apart"
-        if beaten
-        else "cannot be separated"
-        if "cannot be separated" in words.values()
-        else "unknown",
+        told=_word(words.values()),
     )
 
 
+def _word(words: Collection[Apart]) -> RowWord:
+    if "better" in words or "worse" in words:
+        return "told apart"
+    return "cannot be separated" if "cannot be separated" in words else "unknown"
+
+
 def _cell(
-    column: _Column, one: Measured, first: _Entered | None, apart: Callable[[_Entered, _Entered], Apart]
+    column: Column, one: Measured, first: _Entered | None, apart: Callable[[_Entered, _Entered], Apart]
 ) -> BesideCell:
     if column.shown.foreign:
         return BesideCell(figure=one.figure, outcome="foreign", sd=column.deviations.get(one.key))
@@ -287,7 +156,7 @@ def _cell(
     return BesideCell(figure=one.figure, outcome=outcome, change=by)
 
 
-def _paired(one: _Column, other: _Column, about: str, comparisons: int) -> Apart | None:
+def _paired(one: Column, other: Column, about: str, comparisons: int) -> Apart | None:
     """What the same questions say in pairs, by McNemar's exact test; None where the questions are not the same."""
     mine, theirs = (_needles(column, about) for column in (one, other))
     if not mine or mine.keys() != theirs.keys():
@@ -301,12 +170,12 @@ def _paired(one: _Column, other: _Column, about: str, comparisons: int) -> Apart
     return "better" if wins > losses else "worse"
 
 
-def _needles(column: _Column, about: str) -> Needles:
+def _needles(column: Column, about: str) -> Needles:
     by_length = column.entrant.needles if column.entrant else {}
     return next((found for tokens, found in by_length.items() if f"{kilo(tokens)} tokens" == about), {})
 
 
-def _told(columns: Sequence[_Column], made: Sequence[BesideRow]) -> str:
+def _told(columns: Sequence[Column], made: Sequence[BesideRow]) -> str:
     """How many figures speak for which; no verdict over all of them."""
     compared = [column.shown.name for column in columns if column.is_compared]
     if not compared:
@@ -323,7 +192,7 @@ def _told(columns: Sequence[_Column], made: Sequence[BesideRow]) -> str:
     return f"Of {count(separate + ahead.total(), 'figure')} with an interval, {listed(told)}"
 
 
-def _notes(kind: str, columns: Sequence[_Column]) -> Iterator[str]:
+def _notes(kind: str, columns: Sequence[Column]) -> Iterator[str]:
     for column in columns:
         if column.shown.marked is not None:
             yield f"{column.shown.name} is shown because that was asked for, and not compared: {column.shown.marked}"

@@ -15,6 +15,8 @@ from evener.report.parts import Caution
 # because that was asked for. "foreign": another tool's figure, never ranked.
 CellOutcome = Literal["first", "better", "worse", "cannot be separated", "unknown", "not comparable", "foreign"]
 
+RowWord = Literal["told apart", "cannot be separated", "unknown"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideRun:
@@ -70,7 +72,7 @@ class BesideRow:
     cells: tuple[BesideCell | None, ...]  # one per column
     users: int | None  # the user count that it is of, as a number
     best: tuple[str, ...]
-    told: Literal["told apart", "cannot be separated", "unknown"]  # whether any two of its figures are told apart
+    told: RowWord  # whether any two of its figures are told apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
