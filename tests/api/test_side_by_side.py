@@ -49,6 +49,18 @@ async def test_evaluations_of_which_no_two_were_asked_alike_are_refused_in_one_l
         side_by_side.evaluations(opened(a, b, c))
 
 
+async def test_an_evaluation_that_was_cut_off_hides_no_verdict_of_the_others(suite, tmp_path):
+    paths = [await run(name, right, suite, tmp_path) for name, right in (("a", 28), ("b", 5), ("c", 27))]
+    (paths[2] / "summary.json").unlink()
+    found = side_by_side.evaluations(opened(*paths))
+    assert found is not None
+    assert found.dimensions[0].dropped == ("b",)
+    assert f"left out: {paths[2].name}: it is not finished" in found.notes
+    beside = side_by_side.beside([*opened(*paths), side_by_side.Named(name="D", foreign=theirs())])
+    assert beside.evaluations is not None
+    assert [(one.name, one.why) for one in beside.refused] == [("C", "it is not finished")]
+
+
 async def test_evaluations_beside_a_foreign_file_are_compared_question_by_question(suite, tmp_path):
     a = await run("a", 28, suite, tmp_path)
     b = await run("b", 5, suite, tmp_path)

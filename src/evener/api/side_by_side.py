@@ -95,7 +95,9 @@ def evaluations(found: Sequence[Named], *, anyway: bool = False) -> Verdicts | N
         return None
     if len(data) == 2 or anyway:
         return verdicts.verdicts([run.path for run in data])
-    out = {one.name: one.why for one in unlike_answers([_entrant(one) for one in found])}
+    entrants = [_entrant(one) for one in found]
+    out = {one.name: "it is not finished" for one in entrants if not _is_scored(one)}
+    out |= {one.name: one.why for one in unlike_answers(entrants)}
     kept = [one.run.path for one in found if one.run and one.name not in out]
     if len(kept) < 2:
         raise ConfigurationError(_told(out), hint="--anyway compares them and says so")
@@ -107,7 +109,7 @@ def evaluations(found: Sequence[Named], *, anyway: bool = False) -> Verdicts | N
 def beside(found: Sequence[Named], *, anyway: bool = False) -> Beside:
     """All of them side by side. Raises ConfigurationError where nothing can be compared, unless `anyway`."""
     entrants = [_entrant(one) for one in found if one.run]
-    evals = [one for one in entrants if one.run.what == "eval" and one.story.evaluation]
+    evals = [one for one in entrants if _is_scored(one)]
     out = () if anyway else unlike_answers(evals)
     kept = [one.run for one in found if one.run and one.name in {x.name for x in evals} - {x.name for x in out}]
     told = _verdicts([data for data in kept if data]) if len(kept) > 1 else None
@@ -120,6 +122,10 @@ def beside(found: Sequence[Named], *, anyway: bool = False) -> Beside:
             hint="--anyway shows them side by side, marked; evener report RUN tells each alone",
         )
     return result
+
+
+def _is_scored(one: Entrant) -> bool:
+    return one.story.evaluation is not None and one.story.evaluation.result is not None
 
 
 def _kinds(result: Beside, run: str) -> list[str]:
