@@ -162,6 +162,13 @@ def test_one_dimension_in_which_it_may_be_the_best_keeps_it() -> None:
     ]
 
 
+def test_a_dimension_that_only_the_two_were_asked_counts_as_any_other() -> None:
+    two = dimension("recall", ("good", "bad"), 1)
+    assert names(beaten(state(), EQUAL, [two], after_block=1)) == [("bad", "good")]
+    others = dimension("recall", ("third", "good"), 1)
+    assert beaten(state(), results(good=50.0, bad=50.0, third=1.0), [others], after_block=1) == ()
+
+
 def test_without_answers_nobody_is_beaten_on_them() -> None:
     assert beaten(state(), results(good=90.0, bad=1.0, third=1.0), [], after_block=1) == ()
 

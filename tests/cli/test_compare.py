@@ -166,6 +166,7 @@ def test_a_budget_leaves_out_repeats_and_says_so() -> None:
     for schedule in (planned(text), planned(text.replace('budget = "10m"\n', ""), "--budget", "10m")):
         assert {visit.block for visit in schedule.visits} == {1, 2}
         assert any("repeats, 2 of 3 are made" in note for note in schedule.notes)
+        assert schedule.proves[-1].startswith("speeds, 2 blocks:")
 
 
 def test_names_that_nobody_knows_are_told_all_at_once() -> None:

@@ -22,7 +22,7 @@ from evener.campaign.eliminate import fits_budget
 from evener.campaign.first_campaign import first_campaign
 from evener.campaign.placement import Placement, Wish
 from evener.campaign.predict import Suites
-from evener.campaign.schedule import schedule, wishes
+from evener.campaign.schedule import schedule, speeds_prove, wishes
 from evener.config.campaign import Known, campaign_schema, load_campaign, parse_campaign
 from evener.dialects import hf_hub
 from evener.edges.writing import write_whole
@@ -130,6 +130,8 @@ async def prepare(campaign: Campaign, *, report: Report, rig: Rig | None = None)
     )
     if work.campaign.budget_s is not None:
         made = fits_budget(made, work.campaign.budget_s)
+    if any(visit.units for visit in made.visits):
+        made = replace(made, proves=(*made.proves, speeds_prove(made.visits)))
     text = await asyncio.to_thread(Path(campaign.path).read_text, encoding="utf-8")
     found = rig.record.path and str(Path(rig.record.path).resolve())  # so that it is found again from elsewhere
     return Prepared(campaign=replace(work.campaign, rig=found), text=text, rig=rig, scan=scan, schedule=made)

@@ -16,6 +16,7 @@ from evener.campaign import predict
 from evener.campaign.placement import AS_IT_RUNS, Placement, Wish
 from evener.campaign.predict import Suites
 from evener.records.campaign import Campaign, Contestant, Fetch, Measure, Schedule, Unit, Visit, VisitRole
+from evener.stats import paired
 
 ENDPOINT = "endpoint"  # the layout in the id of a server that runs already
 AGAIN = "again"
@@ -77,6 +78,18 @@ def wishes(campaign: Campaign) -> Iterator[Wish]:
                 for layout in campaign.layouts:
                     for cable in campaign.cables or (None,):
                         yield Wish(contestant=one.name, layout=layout, cable=cable, context=context)
+
+
+def speeds_prove(visits: Sequence[Visit]) -> str:
+    """What so many blocks can say of two loads' speeds, as the report has it."""
+    blocks = max((visit.block for visit in visits), default=0)
+    said = f"speeds, {blocks} {'block' if blocks == 1 else 'blocks'}: "
+    if blocks >= paired.fewest_pairs():
+        return f"{said}two loads differ where the signed ranks of their blocks say so, and by more than A from A again"
+    return (
+        f"{said}two loads differ only where their intervals are apart in every block, and by more than A from A again; "
+        f"from {paired.fewest_pairs()} blocks on their signed ranks decide"
+    )
 
 
 # ---- loads
