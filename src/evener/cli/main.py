@@ -27,6 +27,7 @@ from evener.cli import (
     scan,
     serve,
     suite,
+    ui,
     verdict,
 )
 from evener.cli.console import err, show_error
@@ -65,6 +66,7 @@ app.command()(judge.judge)
 app.command()(review.review)
 app.command()(verdict.verdict)
 app.command()(compare.compare)
+app.command()(ui.ui)
 app.command()(report.report)
 
 

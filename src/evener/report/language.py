@@ -17,9 +17,9 @@ Language = Literal["en", "zh"]
 class Say:
     """`say("{n} blocks", n=2)`: the sentence, in its language."""
 
-    def __init__(self, language: Language = "en") -> None:
+    def __init__(self, language: Language = "en", *, package: str = "evener.report") -> None:
         self.language = language
-        self._table = table(language)
+        self._table = table(language, package)
 
     def __call__(self, template: str, /, **values: object) -> str:
         said = self._table.get(template, template)
@@ -41,9 +41,9 @@ class Say:
 
 
 @cache
-def table(language: Language) -> Mapping[str, str]:
-    """English template -> the same in `language`; empty for English."""
+def table(language: Language, package: str = "evener.report") -> Mapping[str, str]:
+    """English template -> the same in `language`, of the folder `lang` of a package; empty for English."""
     if language == "en":
         return {}
-    text = files("evener.report").joinpath("lang", f"{language}.toml").read_text(encoding="utf-8")
+    text = files(package).joinpath("lang", f"{language}.toml").read_text(encoding="utf-8")
     return {key: value for part in tomllib.loads(text).values() for key, value in part.items()}

@@ -1,0 +1,59 @@
+"""The rig as it is now, asked once for everybody who looks: twenty watchers cost what one does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from evener.api.rig import Rig
+from evener.records.card import Scan
+from evener.records.deployment import Deployment
+
+FRESH_S = 4.0
+
+
+class Now:
+    """The rig of one rig file. The file is read again whenever its date changes."""
+
+    def __init__(self, path: str | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path, self._clock = path, clock
+        self._rig = Rig.open(path)
+        self._read_at = self._stamp()
+        self._scan: Scan | None = None
+        self._scanned_at = float("-inf")
+        self._asking = asyncio.Lock()
+
+    @property
+    def rig(self) -> Rig:
+        """Raises RigFileError when the file has come to have a fault."""
+        if self._read_at != (now := self._stamp()):
+            self._rig, self._read_at = Rig.open(self._path), now
+            self._scanned_at = float("-inf")
+        return self._rig
+
+    @property
+    def rig_name(self) -> str | None:
+        return self._rig.record.path
+
+    async def scan(self, *, fresh_s: float = FRESH_S) -> Scan:
+        """The rig as it was at most `fresh_s` ago."""
+        rig = self.rig
+        async with self._asking:
+            if self._scan is None or self._clock() - self._scanned_at > fresh_s:
+                self._scan = await rig.scan()
+                self._scanned_at = self._clock()
+            return self._scan
+
+    def deployments(self) -> tuple[Deployment, ...]:
+        return self.rig.deployments()
+
+    def _stamp(self) -> tuple[int, int] | None:
+        from pathlib import Path
+
+        path = self._rig.record.path if hasattr(self, "_rig") else None
+        try:
+            stat = Path(path).stat() if path else None
+        except OSError:
+            return None
+        return (stat.st_mtime_ns, stat.st_size) if stat else None

@@ -1,0 +1,30 @@
+"use strict";
+// What htmx does not do: ask before something dangerous, say when the server is away, sort tables.
+document.addEventListener("htmx:confirm", (event) => {
+  const question = event.detail.question;
+  if (!question) return;
+  event.preventDefault();
+  const dialog = document.getElementById("ask");
+  dialog.querySelector("p").textContent = question;
+  dialog.returnValue = "no";
+  dialog.onclose = () => { if (dialog.returnValue === "yes") event.detail.issueRequest(true); };
+  dialog.showModal();
+});
+const offline = (is) => { document.getElementById("offline").hidden = !is; };
+document.addEventListener("htmx:sendError", () => offline(true));
+document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful) offline(false); });
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.xhr.status >= 400 && event.detail.xhr.responseText.includes('class="fault"')) {
+    event.detail.shouldSwap = true; event.detail.isError = false;  // a fault is something to read, where the answer would be
+  }
+});
+document.addEventListener("click", (event) => {
+  const head = event.target.closest("th[data-sort]");
+  if (!head) return;
+  const body = head.closest("table").tBodies[0], at = head.cellIndex;
+  const up = head.getAttribute("aria-sort") !== "ascending";
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const value = (row) => { const cell = row.cells[at]; const n = parseFloat(cell.dataset.value ?? cell.textContent); return Number.isNaN(n) ? cell.textContent : n; };
+  [...body.rows].sort((a, b) => { const x = value(a), y = value(b); return (x > y ? 1 : x < y ? -1 : 0) * (up ? 1 : -1); }).forEach((row) => body.append(row));
+});
