@@ -1,4 +1,8 @@
+from itertools import combinations
+
+import numpy as np
 import pytest
+import statsmodels.api as sm
 
 from evener.stats.repeats import pass_at_k, pass_hat_k, variances
 
@@ -26,3 +30,19 @@ def test_answers_that_are_all_chance_have_none_between():
 
 def test_single_answers_tell_nothing():
     assert variances([[1], [0], [1, 0]]) is None
+
+
+@pytest.mark.parametrize(("n", "correct", "k"), [(10, 3, 5), (7, 7, 2), (6, 0, 6), (8, 4, 8)])
+def test_passes_are_the_shares_of_all_ways_to_choose(n, correct, k):
+    chosen = [[i < correct for i in some] for some in combinations(range(n), k)]
+    assert pass_at_k(n, correct, k) == pytest.approx(np.mean([any(one) for one in chosen]))
+    assert pass_hat_k(n, correct, k) == pytest.approx(np.mean([all(one) for one in chosen]))
+
+
+def test_variances_are_those_of_statsmodels_analysis_of_variance():
+    draw = np.random.default_rng(2)
+    answers = draw.normal(0.5, 0.2, size=(15, 1)) + draw.normal(0, 0.1, size=(15, 4))
+    fit = sm.OLS(answers.ravel(), np.kron(np.eye(15), np.ones((4, 1)))).fit()
+    between, within = variances(answers.tolist())
+    assert within == pytest.approx(fit.mse_resid, abs=1e-9)
+    assert between == pytest.approx((fit.centered_tss - fit.ssr) / 14 / 4 - fit.mse_resid / 4, abs=1e-9)
