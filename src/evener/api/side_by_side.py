@@ -10,7 +10,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from evener.api import runs, verdicts
+from evener.api import runs
 from evener.api.runs import Form
 from evener.codec import to_data
 from evener.dialects import llama_bench_files
@@ -93,6 +93,8 @@ def evaluations(found: Sequence[Named], *, anyway: bool = False) -> Verdicts | N
     data = [one.run for one in found if one.run]
     if len(data) < max(2, len(found)) or any(run.run.what != "eval" for run in data):
         return None
+    from evener.api import verdicts  # here: it takes numpy along
+
     if len(data) == 2 or anyway:
         return verdicts.verdicts([run.path for run in data])
     entrants = [_entrant(one) for one in found]
@@ -134,6 +136,8 @@ def _kinds(result: Beside, run: str) -> list[str]:
 
 def _verdicts(data: Sequence[RunData]) -> Verdicts | None:
     """None where no two share a suite: then their scores stand in a table, marked."""
+    from evener.api import verdicts  # here: it takes numpy along
+
     try:
         return verdicts.verdicts([one.path for one in data])
     except ConfigurationError:

@@ -202,7 +202,7 @@ def _repeat(told: Sequence[Told]) -> Iterator[str]:
             for part in layout.commands
         ]
         again = command(one.story, one.run, one.facts)
-        yield _code([*commands, *(["# the measurement\n" + again] if again else [])])
+        yield _code([*commands, *(["# the measurement\n" + _short(again)] if again else [])])
         if again is None and not commands:
             yield "No one command measures it again: its conditions stand above.\n"
 
