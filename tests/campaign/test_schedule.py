@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from evener.campaign.predict import Suites
-from evener.campaign.schedule import schedule, speeds_prove, wishes
+from evener.campaign.schedule import ONCE, schedule, speeds_prove, wishes
 from evener.records.campaign import AnswersAsked, Campaign, ContextAsked, Fetch, Schedule, Visit
 from tests.campaign.placements import CAMPAIGN, HUGE, LARGE, RUNNING, SMALL, answered
 
@@ -170,6 +170,11 @@ def test_what_has_to_be_fetched_or_written_is_added_up_and_unknown_where_one_is(
     found = schedule(replace(campaign, cool=False), answered(campaign), suites=Suites(), fetches=(far, made_here))
     assert "not counted: fetching, quantising" in found.notes
     assert "not counted: waiting for cards to cool" in made(campaign).notes
+
+
+def test_one_block_alone_says_nothing_of_two_loads_of_one_model_and_that_is_noted() -> None:
+    assert ONCE in made(replace(CAMPAIGN, repeats=1)).notes
+    assert ONCE not in made().notes
 
 
 def test_what_so_many_blocks_can_prove_of_speeds_is_said_before_they_are_made() -> None:

@@ -106,6 +106,15 @@ def test_replicas_are_measured_copy_by_copy() -> None:
     assert keys(schedule) == {"qwen3.6-35b-a3b-Q8_0/alpha", "qwen3.6-35b-a3b-Q8_0/beta"}
 
 
+def test_a_layout_that_the_plan_has_for_other_models_is_a_result_and_no_slip() -> None:
+    schedule = planned(
+        'layouts = ["replicas", "auto"]\na_versus_a = false\nrepeats = 1\n[speed]\n'
+        '[[models]]\nmodel = "qwen3.6-35b-a3b:Q8_0"\n[[models]]\nmodel = "llama-3.3-70b:Q6_K"\n'
+    )
+    none = next(visit for visit in schedule.visits if visit.key == "llama-3.3-70b-Q6_K/replicas")
+    assert none.why_not == "a copy does not fit on each of several machines"
+
+
 def test_each_cable_and_each_context_is_a_load_of_its_own() -> None:
     schedule = planned(
         'layouts = ["cluster"]\ncables = ["5gbe", "10gbe"]\ncontexts = [4096, 8192]\na_versus_a = false\nrepeats = 1\n'

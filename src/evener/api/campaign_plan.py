@@ -54,6 +54,8 @@ __all__ = ["Prepared", "prepare", "read", "require_real", "schema", "write_first
 CLUSTER, REPLICAS = "cluster", "replicas"
 DEMO_STAND_IN = "smollm2-135m:Q5_K_M"  # the catalogue's next larger one to Q4_1
 NOT_FETCHED = "demo is not fetched yet: sizes are those of the catalogue's Q5_K_M"
+NO_REPLICAS = "a copy does not fit on each of several machines"
+NO_SUCH_LAYOUT = "the plan has no such layout for it"
 SERVERS_OF_SEVERAL = (CLUSTER, REPLICAS)  # layouts that a rig of one machine does not have
 
 
@@ -203,6 +205,7 @@ class _Planning:
             self.campaign = replace(self.campaign, layouts=left or ("auto",))
 
     def require_sound(self) -> None:
+        self._require_layouts()
         if self.faults:
             told = tuple(dict.fromkeys(self.faults))
             raise CampaignFileError(str(self.campaign.path), told, hint="evener plan MODEL shows what a rig can hold")
@@ -235,10 +238,16 @@ class _Planning:
             return placement(chosen, plan)
         candidate = plan.candidate(wish.layout)
         if candidate is None:
-            known = ", ".join(["auto", *(one.name for one in plan.candidates)])
-            self.faults.append(("layouts", f'"{wish.layout}" is no layout of this rig: one of {known}'))
-            return None
+            return Placement(candidate=None, why_not=NO_REPLICAS if wish.layout == REPLICAS else NO_SUCH_LAYOUT)
         return placement(candidate, plan)
+
+    def _require_layouts(self) -> None:
+        """A layout that the plan has for no model is a slip of the pen; one that it has for others is a result."""
+        known = dict.fromkeys(one.name for plan in self._plans.values() for one in plan.candidates)
+        for layout in self.campaign.layouts:
+            if self._plans and layout not in (*known, "auto", *SERVERS_OF_SEVERAL):
+                names = ", ".join(["auto", *known])
+                self.faults.append(("layouts", f'"{layout}" is no layout of this rig: one of {names}'))
 
     async def _plan(self, contestant: str, context: int, cable: str | None) -> Plan | None:
         key = (self._same(contestant), context, cable)

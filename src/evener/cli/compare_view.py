@@ -98,7 +98,7 @@ def _minutes(value: float | None) -> str:
 
 
 def _not_fitting(visits: Sequence[Visit]) -> list[str]:
-    return [f"{visit.key}: {visit.why_not}" for visit in visits if visit.why_not is not None]
+    return sorted(f"{visit.key}: {visit.why_not}" for visit in visits if visit.why_not is not None)
 
 
 def _in_all(made: Schedule) -> Iterator[str]:
