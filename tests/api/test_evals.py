@@ -9,6 +9,7 @@ from evener.api import evals
 from evener.edges import run_folder
 from evener.edges.run_folder import open_run, read_answers
 from evener.errors import ConfigurationError, HostBusy, RunUnreadable
+from evener.evals.scoring import declining
 from tests.evals.scripted import Scripted, scripted
 
 QUESTIONS = [
@@ -303,6 +304,14 @@ async def test_a_pattern_that_takes_too_long_is_named_once_and_its_answers_stay_
     assert found.result.notes == (
         "q2: its pattern '(a|aa)+b' takes longer than 2 s on an answer, which stays unscored",
     )
+
+
+async def test_how_well_declining_is_recognised_stands_beside_its_figures(suite, tmp_path):
+    unanswerable = [q | {"references": []} if q["id"] in ("q1", "q2") else q for q in QUESTIONS]
+    suite.write_text("\n".join(map(json.dumps, unanswerable)))
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+    assert declining.MEASURED in found.result.notes
 
 
 async def test_two_suites_with_one_id_are_refused_before_anybody_is_asked(suite, tmp_path):

@@ -20,7 +20,7 @@ from evener.edges.run_folder import RunData, RunFolder
 from evener.errors import CannotRun, ConfigurationError, HostError
 from evener.evals import arms, asking, canary, suites, tally
 from evener.evals.scoring import any as scoring
-from evener.evals.scoring import checks, patterns
+from evener.evals.scoring import checks, declining, patterns
 from evener.ports import Chat, Report, Sandbox
 from evener.records.answers import NO_REPLY, Answer, Arm, Asked, Score
 from evener.records.conditions import Conditions
@@ -389,6 +389,8 @@ def _notes(results: Sequence[SuiteResult], work: _Work) -> list[str]:
                 f"{named(result)}: {result.truncated:.0%} of the answers were cut short at {work.asked.most_tokens} "
                 "tokens and are not scored: --max-tokens"
             )
+    if any((told := result.measures.get("abstain_recall")) and told.value is not None for result in results):
+        notes.append(declining.MEASURED)
     notes += _prompt_notes(work.answers)
     if cached := sum(bool(answer.cached_tokens) for answer in work.answers):
         notes.append(f"part of the prompt came from a cache in {cached} of {len(work.answers)} answers")

@@ -53,9 +53,9 @@ def test_a_long_answer_is_read_in_the_time_of_its_length(reader):
     value = {"columns": 2, "rows": 2}
     read = (lambda text: checks.holds(Check(kind="csv", value=value), text)) if reader == "csv" else READERS[reader]
     for piece in PIECES:
-        begun = time.perf_counter()
+        begun = time.process_time()
         read(piece * (LONG // len(piece)) + "x")
-        assert time.perf_counter() - begun < 2.5, piece
+        assert time.process_time() - begun < 2.5, piece
 
 
 def test_a_field_as_long_as_a_book_is_no_table():
