@@ -31,6 +31,7 @@ WITH_DRAFTS = "-mtp"  # how the catalogue calls a model beside the same one with
 ORDER = "order: quick enough for every user, then one machine before several, then more parameters"
 CHOICE = "of each model the largest quantisation up to Q8_0 that fits one machine, else several"
 QUALITY = "nothing here says how good the answers are, and more parameters are no promise: evener eval measures that"
+ESTIMATE = "memory is an estimate here; evener plan has the engine confirm it, where there is one"
 ESTIMATED = "memory of every row is an estimate; a plan of one row is confirmed by the engine, where there is one"
 
 
@@ -96,9 +97,42 @@ async def plan(
 
     beside = await models.beside(asked.mmproj, asked.draft)
     planned = await plans.plan(rig, named, workload, layout=asked.layout, every=every, change=change, beside=beside)
-    made = planned.plan
-    costs = _costs(made, rig, _prices(rig, prices), seats)
-    said = notes.about(made, worlds[-1].rig, planned.scan)
+    world = World(rig=worlds[-1].rig, scan=planned.scan)
+    return _answer(planned.plan, world, rig, seats, changes=changes, prices=_prices(rig, prices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A rig as it was looked at once, for many questions: a slider asks faster than any host answers."""
+
+    rig: Rig
+    scan: Scan
+    tools: Tools
+
+
+async def look(rig: Rig, scan: Scan) -> Look:
+    return Look(rig=rig, scan=scan, tools=await plans.tools_of(rig, scan))
+
+
+async def estimated(
+    at: Look, model: str, asked: Asked, *, changes: Mapping[str, str], prices: Sequence[str] = ()
+) -> PlanAnswer:
+    """What `plan` answers, without the engine's dry run and without another look at the rig."""
+    workload, seats = asked.workload()
+    beside = await models.beside(asked.mmproj, asked.draft)
+    weights = beside.of(await models.weights(_named(model, asked.quant)))
+    world = asked.changed(World(rig=at.rig.record, scan=at.scan))
+    made = await asyncio.to_thread(plans.planned_for, world, weights, workload, at.tools, asked.layout)
+    said = (*made.verdict.reasons, *([weights.estimate] if weights.estimate else []), ESTIMATE)
+    made = replace(made, verdict=replace(made.verdict, reasons=said))
+    return _answer(made, world, at.rig, seats, changes=changes, prices=_prices(at.rig, prices))
+
+
+def _answer(
+    made: Plan, world: World, rig: Rig, seats: Seats | None, *, changes: Mapping[str, str], prices: Prices
+) -> PlanAnswer:
+    costs = _costs(made, rig, prices, seats)
+    said = notes.about(made, world.rig, world.scan)
     lines = [*said, *_about(seats), *(next(iter(costs.values())).assumptions if costs else ())]
     return PlanAnswer(
         model=made.model,

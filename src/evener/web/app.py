@@ -60,13 +60,14 @@ class Ui:
 
 def create(*, rig: str | None, rules: Rules, language: str | None = None) -> Safety:
     """The page for the rig file `rig` (None for the usual one), behind `rules`."""
+    from evener.web.pages import explorer
     from evener.web.pages import rig as rig_page
 
     app = FastAPI(title="evener", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.ui = Ui(rules=rules, now=Now(rig), templates=_templates(), language=language)
     static = Path(str(files("evener.web").joinpath("static")))
     app.mount("/static", _Static(directory=static), name="static")
-    for page in (rig_page,):
+    for page in (rig_page, explorer):
         app.include_router(page.router)
     app.add_api_route("/style.css", _style, methods=["GET"])
     app.add_api_route("/language/{code}", _language, methods=["GET"])

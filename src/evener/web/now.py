@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+from evener.api import what_if
 from evener.api.rig import Rig
+from evener.api.what_if import Look
 from evener.records.card import Scan
 from evener.records.deployment import Deployment
 
@@ -22,6 +25,7 @@ class Now:
         self._read_at = self._stamp()
         self._scan: Scan | None = None
         self._scanned_at = float("-inf")
+        self._look: Look | None = None
         self._asking = asyncio.Lock()
 
     @property
@@ -45,12 +49,17 @@ class Now:
                 self._scanned_at = self._clock()
             return self._scan
 
+    async def look(self, *, fresh_s: float) -> Look:
+        """The rig for the explorer's many questions."""
+        scan = await self.scan(fresh_s=fresh_s)
+        if self._look is None or self._look.scan is not scan:
+            self._look = await what_if.look(self.rig, scan)
+        return self._look
+
     def deployments(self) -> tuple[Deployment, ...]:
         return self.rig.deployments()
 
     def _stamp(self) -> tuple[int, int] | None:
-        from pathlib import Path
-
         path = self._rig.record.path if hasattr(self, "_rig") else None
         try:
             stat = Path(path).stat() if path else None

@@ -28,3 +28,18 @@ document.addEventListener("click", (event) => {
   const value = (row) => { const cell = row.cells[at]; const n = parseFloat(cell.dataset.value ?? cell.textContent); return Number.isNaN(n) ? cell.textContent : n; };
   [...body.rows].sort((a, b) => { const x = value(a), y = value(b); return (x > y ? 1 : x < y ? -1 : 0) * (up ? 1 : -1); }).forEach((row) => body.append(row));
 });
+// The explorer: a slider says its value, a row shows its cards, and the address bar carries the question.
+document.addEventListener("input", (event) => {
+  const told = event.target.id && document.querySelector(`output[for="${event.target.id}"]`);
+  if (told) told.textContent = event.target.value;
+});
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("button[data-layout]");
+  if (!row) return;
+  document.getElementById("layout").value = row.dataset.layout;
+  document.getElementById("question").requestSubmit();
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  const link = event.detail.target.querySelector?.("#link");
+  if (link) history.replaceState(null, "", link.getAttribute("href"));
+});
