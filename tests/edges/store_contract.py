@@ -212,7 +212,22 @@ class StoreContract:
         folder.requests([request(2)])
         (folder.path / "requests.jsonl").write_bytes(rows)
         assert requests_at(self.arrived(folder)) == (request(1),)
+        assert len(list(read_token_times(open_run(folder.path)))) == 1
         again = RunFolder.reopen(open_run(folder.path))
+        later = replace(request(3), token_times=((9.0, 1.0),))
+        again.requests([later])
+        assert requests_at(self.arrived(again)) == (request(1), later)
+
+    @pytest.mark.parametrize("name", ["requests.jsonl", "token_times.jsonl"])
+    @pytest.mark.parametrize("cut", [1, 20])
+    def test_what_follows_a_torn_end_is_not_glued_to_it_nor_mistaken_for_it(
+        self, folder: RunFolder, name: str, cut: int
+    ) -> None:
+        """A line without its end may be whole, or not."""
+        folder.requests([request(1), request(2)])
+        path = folder.path / name
+        path.write_bytes(path.read_bytes()[:-cut])
+        again = RunFolder.reopen(open_run(self.arrived(folder)))
         later = replace(request(3), token_times=((9.0, 1.0),))
         again.requests([later])
         assert requests_at(self.arrived(again)) == (request(1), later)
@@ -298,7 +313,7 @@ class StoreContract:
         (folder.path / "summary.json.part").symlink_to(FULL_DISK)
         with pytest.raises(HostError, match="No space left on device"):
             folder.finish(Summary(ended_at=NOON))
-        assert sorted(p.name for p in folder.path.iterdir() if p.is_file()) == ["run.json"]
+        assert sorted(p.name for p in folder.path.iterdir()) == ["run.json"]
 
     @needs_full_disk
     def test_a_full_disk_is_one_line_for_samples_too(self, folder: RunFolder) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evener.edges.run_folder import RunFolder, find_run, inner_runs, list_runs, new_run_id, open_run
-from evener.errors import NameUnknown, RunUnreadable
-from tests.edges.store_contract import NOON, run
+from evener.edges.run_folder import RunFolder, find_run, inner_runs, list_runs, new_run_id, open_run, unused
+from evener.errors import HostBusy, NameUnknown, RunUnreadable
+from tests.edges.store_contract import NOON, going_on, run
 
 
 def test_another_folder_is_not_a_run_folder(tmp_path: Path) -> None:
@@ -29,6 +29,12 @@ def test_within_one_session_the_latest_writer_writes(tmp_path: Path) -> None:
     second = RunFolder.reopen(open_run(first.path))
     second.fact("gone on", {})
     assert [fact.kind for fact in open_run(first.path).facts] == ["gone on"]
+
+
+def test_a_run_is_in_use_from_its_first_moment_on(tmp_path: Path) -> None:
+    work = "from tests.edges.store_contract import run\nfolder = RunFolder.create(path, run())"
+    with going_on(work, tmp_path), pytest.raises(HostBusy), unused(tmp_path / run().id):
+        pass
 
 
 @pytest.fixture
@@ -59,6 +65,11 @@ def test_runs_are_listed_oldest_first_and_other_folders_are_not(three: Path) -> 
 def test_a_run_is_found_by_name_beginning_end_or_last(three: Path, wanted: str, found: str) -> None:
     assert find_run(three, wanted).name.endswith(found)
     assert find_run(three / "nowhere", str(three / "20261001T120000Z-users-00a1")).name.endswith("00a1")
+
+
+def test_a_whole_name_is_no_beginning_of_another(three: Path) -> None:
+    RunFolder.create(three, run("20261002T120000Z-users-00b2-copy"))
+    assert find_run(three, "20261002T120000Z-users-00b2").name.endswith("00b2")
 
 
 def test_a_beginning_of_several_runs_names_them(three: Path) -> None:
