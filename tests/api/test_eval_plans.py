@@ -53,6 +53,11 @@ async def test_the_split_looks_at_the_questions_that_are_left_out(suite):
     assert len(QUESTIONS) == 8
 
 
+def test_what_is_about_a_plan_is_refused_where_somebody_is_asked(suite):
+    with pytest.raises(ConfigurationError, match="--within and --from are about a plan"):
+        CliRunner().invoke(app, ["eval", str(suite), "--within", "3"], catch_exceptions=False)
+
+
 async def test_the_command_shows_what_the_plan_says(runs, suite):
     command = ["eval", str(suite), "--plan", "--from", runs[0], "--from", runs[1], "--within", "3", "--epochs", "2"]
     shown = CliRunner().invoke(app, command, env={"COLUMNS": "200"})

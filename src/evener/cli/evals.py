@@ -122,6 +122,7 @@ def evaluate(
     from evener.cli.console import progress_bar, run_async
 
     options.refuse_key(api_key)
+    view.require_plan(plan=plan, within=within, shown_by=shown_by)
     if resume is not None:
         view.refuse_with_resume(suite, url)
         with progress_bar(quiet=as_json) as report:

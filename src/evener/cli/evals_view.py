@@ -34,6 +34,12 @@ def refuse_with_resume(named: list[str] | None, url: str | None) -> None:
         raise ConfigurationError("--resume RUN goes on with what that run was asked: name nothing else")
 
 
+def require_plan(*, plan: bool, within: float | None, shown_by: list[str] | None) -> None:
+    """Whoever asks is not planning."""
+    if not plan and (within is not None or shown_by):
+        raise ConfigurationError("--within and --from are about a plan", hint="add --plan: it asks nobody")
+
+
 def show(found: Evaluated, *, as_json: bool) -> None:
     if as_json:
         show_json(to_data(found.result) | {"conditions": to_data(found.conditions), "run": str(found.path)})
