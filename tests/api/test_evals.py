@@ -344,6 +344,21 @@ async def test_a_run_whose_answers_cannot_be_read_is_left_as_it_is(suite, tmp_pa
     assert (found.path / "summary.json").exists()
 
 
+@pytest.mark.parametrize("cut", [1, 40, 4000])
+async def test_whatever_is_left_of_a_last_line_each_question_has_one_answer_in_the_end(suite, tmp_path, cut):
+    """Killed while it wrote: also where only the end of the line is missing."""
+    async with scripted(Scripted(right)) as server:
+        found = await evaluate(server, asked(suite), tmp_path)
+        place = found.path / "answers.jsonl"
+        place.write_bytes(place.read_bytes()[:-cut])
+        whole = place.read_bytes().count(b"\n")
+        again = await evals.resume(found.path.name, report=quiet, base=tmp_path / "runs")
+    kept = [answer.asked.question for answer in read_answers(found.path)]
+    assert sorted(kept) == [f"q{i}" for i in range(8)]
+    assert len(server.asked) == 8 + 8 - whole
+    assert again.result.results[0].standing.mean == 1.0
+
+
 async def test_a_run_goes_on_from_another_folder(suite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with scripted(Scripted(right)) as server:

@@ -118,22 +118,21 @@ async def resume(run: str, *, api_key_env: str | None = None, report: Report, ba
 async def _resumed(path: Path, api_key_env: str | None, report: Report) -> Evaluated:
     data = run_folder.open_run(path)
     fact, asked = _fact(data), asked_of(data)
-    answers = _latest(
-        run_folder.read_answers(path)
-    )  # before anything is changed: a file that cannot be read ends it here
+    run_folder.read_answers(path)  # a file that cannot be read ends it here, before anything is changed
     chosen_ = questions_of(data)
     target = measure.target(fact.get("target"), api_key_env=api_key_env)
     server = await _server(target, asked, report)
     _require_served(fact.get("served"), server, path.name)
     asked = replace(asked, parallel=_parallel(asked.parallel, server))
+    folder = RunFolder.reopen(data)
     work = _Work(
         asked=asked,
         suites=chosen_,
-        folder=RunFolder.reopen(data),
+        folder=folder,
         server=server,
         manner=_manner(asked, server, fact.get("extra") or {}),
         report=report,
-        answers=answers,
+        answers=_latest(run_folder.read_answers(path)),  # what stays: a line without its end has been cut off
     )
     work.folder.fact("eval resumed", {"answered": len(work.answers)})
     return await _to_its_end(work, target, data.run.conditions)
