@@ -73,9 +73,9 @@ class Known:
 class BlockFigure:
     """A figure as one block gave it."""
 
-    block: int
+    block: int  # from 1 on
     unit: str  # the unit that gave it
-    figure: SideFigure
+    figure: SideFigure  # what it gave
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +94,14 @@ class Reading:
     interval: tuple[float, float] | None
     n: int
     basis: Basis
-    blocks: tuple[BlockFigure, ...]
+    blocks: tuple[BlockFigure, ...]  # the figure of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelStory:
     """One user count of one profile, over all blocks."""
 
-    profile: str
+    profile: str  # by name; "users" without one
     users: int
     people: bool  # whether the count is of people, who think and read
     each: Reading  # decode rate of one of them
@@ -122,9 +122,9 @@ class TestStory:
     test: str
     prompt_tokens: int
     output_tokens: int
-    depth: int
+    depth: int  # tokens that were there before
     rate: Reading  # tokens per second, by the client's clock
-    ttft: Reading
+    ttft: Reading  # the wait for the first token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +132,11 @@ class ComfortStory:
     """For how many it is good, worked out from the requests of all blocks together."""
 
     id: CampaignAnchor  # of its row
-    profile: str
+    profile: str  # by name
     people: bool  # whether people are counted, who think and read
-    limits: Limits
+    limits: Limits  # what people accept
     target_share: float  # of requests that must be within the limits
-    holds_for: int | None
+    holds_for: int | None  # the largest count that is known to hold, with all smaller ones
     unresolved_at: int | None  # the next greater count, where n cannot decide
     requests_needed: int | None  # that would decide it
     fails_at: int | None  # the next greater count, where it does not hold
@@ -162,7 +162,7 @@ class LengthStory:
     tokens: int
     needles: Reading  # share of single facts that were found
     reasoning: Reading  # share of facts that were put together
-    ttft: Reading
+    ttft: Reading  # the wait for the first token
     prefill: Reading  # prompt tokens per second
     decode: Reading  # answer tokens per second
 
@@ -176,7 +176,7 @@ class CardStory:
     device: str
     layers: int
     planned_bytes: int
-    loaded_bytes: int | None
+    loaded_bytes: int | None  # as the driver says
     left_bytes: int | None  # beyond what it held before the start
     verdict: str | None  # after the load
     freed: str | None  # after the stop
@@ -189,14 +189,14 @@ class CostStory:
     Energy is that of the cards that report it, while users were measured; hardware is the price of the cards.
     """
 
-    currency: str
-    joules_per_token: float | None
+    currency: str  # of [money] in rig.toml
+    joules_per_token: float | None  # of the cards that say what they draw
     kwh_per_million: float | None  # of tokens
-    energy_per_million: float | None
-    hardware: float | None
+    energy_per_million: float | None  # of tokens, at the price of a kWh
+    hardware: float | None  # the price of all its cards
     hardware_per_million: float | None  # at the rate and with the life that `assumptions` name
     seats: int | None  # for which it is comfortable
-    per_seat: float | None
+    per_seat: float | None  # of that price
     tokens_per_s: float | None  # all users together: the rate that hardware is spread over
     energy_cards: tuple[str, ...]  # whose power was counted
     why: tuple[str, ...]
@@ -213,31 +213,31 @@ class PlaceStory:
     """
 
     id: CampaignAnchor
-    contestant: str
+    contestant: str  # by its name in the file
     label: str  # the layout, in the report's language
     layout: str | None  # as campaign.toml says
     candidate: str | None  # the plan's name of it
     role: VisitRole
     kind: str  # of candidate
     hosts: tuple[str, ...]
-    cable: str | None
+    cable: str | None  # of the rig, where several were asked for
     context: int
-    visits: tuple[str, ...]
+    visits: tuple[str, ...]  # the loads that it was measured in
     blocks: tuple[int, ...]  # that were measured
     state: PlaceState
     why: str | None  # it was not measured
     one_user: Reading | None  # decode rate of a single user
     levels: tuple[LevelStory, ...] = ()
-    tests: tuple[TestStory, ...] = ()
-    comfort: tuple[ComfortStory, ...] = ()
-    ceilings: tuple[CeilingStory, ...] = ()
-    lengths: tuple[LengthStory, ...] = ()
+    tests: tuple[TestStory, ...] = ()  # of `bench speed`
+    comfort: tuple[ComfortStory, ...] = ()  # where limits were stated
+    ceilings: tuple[CeilingStory, ...] = ()  # of the context
+    lengths: tuple[LengthStory, ...] = ()  # of prompts
     cards: tuple[CardStory, ...] = ()
     load: Reading | None = None  # seconds
     predicted: Value | None = None  # decode rate of one user
     per_token_ms: tuple[Share, ...] = ()  # predicted
     watched: tuple[str, ...] = ()  # what held cards back while users were measured
-    cost: CostStory | None = None
+    cost: CostStory | None = None  # None where neither energy nor a price is known
     sent: int = 0  # measured requests of users
     failed: int = 0  # of these, without a usable answer
     by_class: dict[str, int] = field(default_factory=dict)
@@ -270,10 +270,10 @@ class ContestantStory:
 
     name: str
     what: str  # the model and its quantisation, or the server
-    word: Word
+    word: Word  # what is to become of it
     reasons: tuple[str, ...]
     place: CampaignAnchor | None  # the layout in which it is fastest
-    scores: tuple[ScoreStory, ...]
+    scores: tuple[ScoreStory, ...]  # suite by suite
     failed_share: SideFigure  # of its measured requests
 
 
@@ -289,11 +289,11 @@ class PairedFigure:
     """
 
     name: str
-    about: str
+    about: str  # of what: a user count of a profile; empty for one user
     unit: str
     base: float | None
     other: float | None
-    blocks: int
+    blocks: int  # that both were measured in
     change: float | None
     interval: tuple[float, float] | None
     outcome: PairedOutcome
@@ -305,10 +305,10 @@ class PairedFigure:
 class SecondMachine:
     """One model on one machine, and on more: what the further machines brought or cost."""
 
-    contestant: str
+    contestant: str  # by its name in the file
     base: CampaignAnchor  # its best place on one machine
     other: CampaignAnchor
-    figures: tuple[PairedFigure, ...]
+    figures: tuple[PairedFigure, ...]  # that both have
     sentence: str
 
 
@@ -328,7 +328,7 @@ class DimensionStory:
 
     verdict: DimensionVerdict
     sentence: str
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...]  # what the size could prove, what hangs on few scores, the noise, who judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,7 +343,7 @@ class PenaltyStory:
 class CanaryStory:
     """Whether one contestant computes the same in two layouts."""
 
-    contestant: str
+    contestant: str  # by its name in the file
     verdict: CanaryVerdict
     sentence: str
 
@@ -352,7 +352,7 @@ class CanaryStory:
 class JudgedStory:
     """What one judge said of a contestant's answers."""
 
-    contestant: str
+    contestant: str  # by its name in the file
     judged: Judged
 
 
@@ -360,12 +360,12 @@ class JudgedStory:
 class ParetoPoint:
     """A contestant at its best place. `dominated_by` are those that are known to be both faster and better."""
 
-    contestant: str
-    place: CampaignAnchor
-    rate: float
-    rate_interval: tuple[float, float] | None
-    score: float
-    score_interval: tuple[float, float] | None
+    contestant: str  # by its name in the file
+    place: CampaignAnchor  # where it is fastest
+    rate: float  # tokens per second of one user
+    rate_interval: tuple[float, float] | None  # over all blocks
+    score: float  # a share
+    score_interval: tuple[float, float] | None  # at 95 %, by clusters
     n: int
     front: bool  # no other mean is both faster and better
     dominated_by: tuple[str, ...]
@@ -376,7 +376,7 @@ class ParetoStory:
     """Quality against speed, in one dimension."""
 
     dimension: str
-    points: tuple[ParetoPoint, ...]
+    points: tuple[ParetoPoint, ...]  # of every contestant that has both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,12 +384,12 @@ class Trouble:
     """What did not end as it should, with the evidence. `unit` is None for a whole load."""
 
     kind: Literal["does not fit", "failed", "skipped", "partial", "invalid", "cut"]
-    contestant: str
-    label: str
-    block: int
+    contestant: str  # by its name in the file
+    label: str  # of its layout
+    block: int  # from 1 on
     unit: str | None
     why: str | None
-    evidence: tuple[str, ...]
+    evidence: tuple[str, ...]  # the last lines of what was said there
     folder: str | None  # of its run, seen from the campaign's
 
 
@@ -398,7 +398,7 @@ class ConditionValue:
     """One value of a condition, and where it held; None is "not known"."""
 
     value: str | None
-    held: tuple[str, ...]
+    held: tuple[str, ...]  # contestants and layouts, with the block where a layout had several; empty where all had it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,7 +406,7 @@ class ConditionStory:
     """A condition over all loads. `asked`: that it differs was asked for, or follows from the layout."""
 
     name: str
-    values: tuple[ConditionValue, ...]
+    values: tuple[ConditionValue, ...]  # each, with where it held
     asked: bool
 
     @property
@@ -423,11 +423,11 @@ class UnitRow:
     """One unit, as it ended: the way from a figure to its rows. `files` lie in `folder`, seen from the campaign's."""
 
     unit: str
-    place: CampaignAnchor
-    contestant: str
-    label: str
-    block: int
-    measure: Measure
+    place: CampaignAnchor  # the figures that it gave
+    contestant: str  # by its name in the file
+    label: str  # of its layout
+    block: int  # from 1 on
+    measure: Measure  # what was measured
     name: str
     state: UnitState | Literal["not reached"]
     why: str | None
@@ -449,28 +449,28 @@ class CampaignStory:
     state: RunState
     started_at: datetime
     ended_at: datetime | None
-    spent_s: float
+    spent_s: float  # loading and measuring, pauses between sessions left out
     headline: tuple[str, ...]
     basis: tuple[str, ...]
     cautions: tuple[Caution, ...]
     contestants: tuple[ContestantStory, ...]
-    places: tuple[PlaceStory, ...]
+    places: tuple[PlaceStory, ...]  # in the order of the file; repetitions last
     second_machine: tuple[SecondMachine, ...]
     speeds: tuple[PairedFigure, ...]  # every contestant's best place against the fastest, in the order of contestants
-    noise: tuple[NoiseFigure, ...]
+    noise: tuple[NoiseFigure, ...]  # what figures differ from themselves
     dimensions: tuple[DimensionStory, ...]
-    penalties: tuple[PenaltyStory, ...]
+    penalties: tuple[PenaltyStory, ...]  # by judges of translations
     preferences: tuple[Preference, ...]  # of judges, pair by pair
-    canaries: tuple[CanaryStory, ...]
-    judges: tuple[JudgedStory, ...]
-    pareto: tuple[ParetoStory, ...]
+    canaries: tuple[CanaryStory, ...]  # whether layouts compute the same
+    judges: tuple[JudgedStory, ...]  # what each said of each contestant
+    pareto: tuple[ParetoStory, ...]  # quality against speed, suite by suite
     flips: tuple[str, ...]  # what would change the first page
-    troubles: tuple[Trouble, ...]
-    dropped: tuple[Dropped, ...]
-    changed: tuple[Changed, ...]
+    troubles: tuple[Trouble, ...]  # what did not fit, failed, or must not be used
+    dropped: tuple[Dropped, ...]  # who was measured no further
+    changed: tuple[Changed, ...]  # conditions, on the way
     conditions: tuple[ConditionStory, ...]
-    rows: tuple[UnitRow, ...]
-    limits: tuple[str, ...]
+    rows: tuple[UnitRow, ...]  # every unit, in the order of the schedule
+    limits: tuple[str, ...]  # what the figures do not say
     method: tuple[str, ...]  # how it was measured, for whoever wants to do it again
     assumptions: tuple[str, ...]  # behind the money
 
