@@ -17,6 +17,7 @@ from evener.records.campaign import CampaignState, JudgeAsked
 LOCAL = "local"
 JUDGED = "judged"  # the fact: a unit whose answers one judge is done with
 INTERRUPTED = "interrupted"
+PROBES, MOST_TOKENS = 12, 1024  # as `evener judge` has them
 
 
 def wanted(sitting: Sitting) -> tuple[JudgeAsked, ...]:
@@ -84,6 +85,8 @@ async def _by(sitting: Sitting, judge: JudgeAsked, door: str) -> None:
         api="anthropic" if judge.api == "anthropic" else "openai",
         api_key_env=judge.api_key_env,
         suites=judge.suites,
+        probes=PROBES,
+        most_tokens=MOST_TOKENS,
     )
     for unit in _left(sitting, judge):
         run = sitting.journal.state.ends[unit].run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from contextlib import AbstractContextManager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evener.edges.control import Message
 
 REDRAWS_PER_S = 4
+_AGES = re.compile(r"\d+ MiB|, for [\d.]+ min|^[^:]*: ")  # what differs between two loads of one caution
 BAR_WIDTH = 30
 COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "does not fit": "yellow", "skipped": "dim"}
 
@@ -87,8 +89,8 @@ class CampaignView(AbstractContextManager["CampaignView"]):
             was, now = one["before"] or "unknown", one["now"] or "unknown"
             again = f"; measured anew: {', '.join(one['again'])}" if one["again"] else ""
             self._line(f"[yellow]![/] {escape(one['condition'])} was {escape(was)}, is {escape(now)}{escape(again)}")
-        elif kind == "caution" and data["text"] not in self._cautions:
-            self._cautions.add(data["text"])  # each load says it again
+        elif kind == "caution" and (what := _AGES.sub("", data["text"])) not in self._cautions:
+            self._cautions.add(what)  # each load says it again
             self._line(f"[yellow]![/] {escape(data['text'])}")
 
     def _ended(self, what: str, end: dict[str, Any], *, bold: bool = False) -> None:
