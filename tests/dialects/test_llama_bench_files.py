@@ -68,6 +68,12 @@ def test_an_apostrophe_in_a_name_ends_no_value_of_sql_and_nothing_of_it_is_run(t
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_lines_of_windows_and_a_byte_order_mark_change_nothing(form: str) -> None:
+    plain = text(f"bench_two_settings.{form}")
+    assert settings("\ufeff" + plain.replace("\n", "\r\n"), file="f") == settings(plain, file="f")
+
+
 def test_a_path_of_windows_is_cut_to_its_name() -> None:
     rows = json.loads(text("bench_two_settings.json"))[:1]
     rows[0]["model_filename"] = r"C:\Users\me\models\a.gguf"

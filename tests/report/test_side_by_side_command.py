@@ -143,6 +143,12 @@ def test_a_file_of_llama_bench_alone_is_shown(runs: Path, form: str) -> None:
     assert "pp16" in ask("report", str(BENCH / f"bench_two_settings.{form}"))
 
 
+def test_what_powershell_has_redirected_is_read_too(runs: Path, tmp_path: Path) -> None:
+    text = (BENCH / "bench_two_settings.csv").read_text(encoding="utf-8").replace("\n", "\r\n")
+    (tmp_path / "theirs.csv").write_bytes(text.encode("utf-16"))
+    assert "pp16" in ask("report", str(tmp_path / "theirs.csv"))
+
+
 def test_a_file_that_is_none_of_llama_bench_is_named(runs: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"README\.md: row 1 lacks"):
         ask("report", "7f3a", str(Path(__file__).parents[2] / "README.md"))

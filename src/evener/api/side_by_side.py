@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product
@@ -72,7 +73,7 @@ def _text_of(path: Path) -> str | None:
     if len(data) > MOST_BYTES:
         raise ConfigurationError(f"{path}: more than {MOST_BYTES >> 20} MiB: no output of llama-bench has that much")
     try:
-        return data.decode()
+        return data.decode("utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8")  # PowerShell's ">"
     except UnicodeDecodeError:
         hint = f"of a pack, evener runs open {path} brings the runs here, and they are compared like any"
         raise ConfigurationError(f"{path}: no text, so no output of llama-bench", hint=hint) from None

@@ -36,7 +36,7 @@ def settings(text: str, *, file: str) -> tuple[ForeignBench, ...]:
     """
     found: dict[tuple[object, ...], list[Entry]] = {}
     seen: Counter[tuple[object, ...]] = Counter()
-    for number, entry in enumerate(_entries(text.removeprefix("\N{BOM}"), file), start=1):
+    for number, entry in enumerate(_entries(text.removeprefix("\N{BOM}").replace("\r\n", "\n"), file), start=1):
         setting = tuple(_stated(entry).items())
         test = _checked(entry, file, number).test
         found.setdefault((setting, seen[setting, test]), []).append(entry)
