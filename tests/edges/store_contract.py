@@ -91,6 +91,7 @@ def going_on(work: str, path: Path) -> Iterator[subprocess.Popen[str]]:
         assert other.stdout is not None
         assert other.stdout.readline() == "done\n"
         yield other
+        assert other.poll() is None or other.returncode == -9, "it has not stayed"
     finally:
         other.kill()
         other.wait()
@@ -352,8 +353,10 @@ class StoreContract:
 
     def test_a_run_that_is_finished_is_in_nobodys_way(self, folder: RunFolder) -> None:
         folder.let_go()
-        work = "from datetime import *; from evener.records.run import Summary\n" \
-            "folder = RunFolder.reopen(open_run(path)); folder.finish(Summary(ended_at=datetime.now(UTC)))"  # fmt: skip
+        work = (
+            "from evener.records.run import Summary; from datetime import UTC, datetime\n"
+            "folder = RunFolder.reopen(open_run(path)); folder.finish(Summary(ended_at=datetime.now(UTC)))"
+        )
         with going_on(work, folder.path), unused(folder.path):
             pass
 
