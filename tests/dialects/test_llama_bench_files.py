@@ -74,6 +74,12 @@ def test_lines_of_windows_and_a_byte_order_mark_change_nothing(form: str) -> Non
     assert settings("\ufeff" + plain.replace("\n", "\r\n"), file="f") == settings(plain, file="f")
 
 
+def test_a_size_that_is_none_is_unknown() -> None:
+    for strange in ("9" * 5000, "-1", "1.5", "big", ""):
+        made = text("bench_two_settings.sql").replace("96576768", strange)
+        assert settings(made, file="f")[0].model_bytes is None
+
+
 def test_a_path_of_windows_is_cut_to_its_name() -> None:
     rows = json.loads(text("bench_two_settings.json"))[:1]
     rows[0]["model_filename"] = r"C:\Users\me\models\a.gguf"
@@ -92,6 +98,7 @@ def test_a_path_of_windows_is_cut_to_its_name() -> None:
         ('[{"n_prompt": 1, "n_gen": 0, "avg_ts": -1, "stddev_ts": 0}]', "row 1 says avg_ts -1"),
         ('[{"n_prompt": 0, "n_gen": 0, "avg_ts": 1, "stddev_ts": 0}]', "tests neither a prompt nor an answer"),
         ('[{"n_prompt": "x", "n_gen": 0, "avg_ts": 1, "stddev_ts": 0}]', "row 1 invalid literal"),
+        ('[{"n_prompt": 1e999, "n_gen": 0, "avg_ts": 1, "stddev_ts": 0}]', "row 1 cannot convert float infinity"),
         ("a,b\n1,2\n", "row 1 lacks avg_ts"),
         ("# A page\n\nof prose", "row 1 lacks avg_ts"),
         ("INSERT INTO llama_bench VALUES (1);", "llama-bench wrote no row"),

@@ -22,6 +22,7 @@ Entry = Mapping[str, Any]
 
 _HINT = "evener report reads what llama-bench -o json, jsonl, csv or sql has written"
 _INSERT = re.compile(r"^INSERT INTO \w+ \(([^)]*)\) VALUES \('(.*)'\);$", re.MULTILINE)
+_BYTES = re.compile(r"[0-9]{1,18}")
 # What differs from test to test of one setting.
 _OF_A_TEST = (
     "n_prompt", "n_gen", "n_depth", "test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns",
@@ -86,7 +87,7 @@ def _sql(text: str) -> Iterator[Entry]:
 def _checked(entry: Entry, file: str, number: int) -> ForeignRow:
     try:
         return _row(entry)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         what = f"lacks {error.args[0]}" if isinstance(error, KeyError) else str(error)
         raise ConfigurationError(f"{file}: row {number} {what}", hint=_HINT) from None
 
@@ -123,7 +124,7 @@ def _setting(entries: Sequence[Entry], file: str) -> ForeignBench:
         file=file,
         model=first.get("model_type") or model_file or "unnamed model",
         build=f"{number} ({commit})" if number and commit else number or commit,
-        model_bytes=int(size) if (size := first.get("model_size", "")).isdecimal() else None,
+        model_bytes=int(size) if _BYTES.fullmatch(size := first.get("model_size", "")) else None,
         backends=first.get("backends"),
         rows=tuple(_row(entry) for entry in entries),
         stated=first | ({"model_filename": model_file} if model_file else {}),
