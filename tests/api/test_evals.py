@@ -323,15 +323,41 @@ async def test_two_suites_with_one_id_are_refused_before_anybody_is_asked(suite,
     assert server.bodies == []
 
 
-async def test_a_key_that_a_server_repeats_is_not_kept(suite, tmp_path, monkeypatch):
-    monkeypatch.setenv("THE_KEY", "sk-never-on-the-disk")
-    async with scripted(Scripted(lambda body: f"You said sk-never-on-the-disk. {right(body)}")) as server:
+KEY = "sk-never/on+the=disk"
+
+
+def message(**fields):
+    return {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **fields}}]}
+
+
+REPEATS = {
+    "answer": f"You said {KEY}.",
+    "thinking": f"<think>{KEY}</think>right",
+    "thinking apart": message(content="right", reasoning_content=KEY),
+    "call": message(content=None, tool_calls=[{"function": {"name": "f", "arguments": json.dumps({"a": KEY})}}]),
+    "refusal of a question": {"error": {"message": f"bad key {KEY}"}, "status": 400},
+    "error": {"error": {"message": f"bad key {KEY}"}, "status": 500},
+}
+
+
+@pytest.mark.parametrize("where", REPEATS)
+@pytest.mark.parametrize("arms", [("single",), ("single", "reflection")])
+async def test_a_key_that_a_server_repeats_is_not_kept(suite, tmp_path, monkeypatch, where, arms):
+    monkeypatch.setenv("THE_KEY", KEY)
+
+    def repeats(body):
+        if right(body) == "answer 0":
+            return right(body)  # so that it has answered
+        return dict(REPEATS[where]) if isinstance(REPEATS[where], dict) else REPEATS[where]
+
+    async with scripted(Scripted(repeats)) as server:
         found = await evals.evaluate(
-            server.url, asked(suite), api_key_env="THE_KEY", report=quiet, base=tmp_path / "runs"
+            server.url, asked(suite, arms=arms), api_key_env="THE_KEY", report=quiet, base=tmp_path / "runs"
         )
     written = b"".join(place.read_bytes() for place in found.path.rglob("*") if place.is_file())
-    assert b"sk-never-on-the-disk" not in written
-    assert b"You said (secret). answer 1" in written
+    assert b"(secret)" in written
+    for form in (KEY, KEY.replace("/", "\\/"), KEY.replace("/", "\\\\/")):
+        assert form.encode() not in written
 
 
 async def test_a_run_whose_answers_cannot_be_read_is_left_as_it_is(suite, tmp_path):

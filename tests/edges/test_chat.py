@@ -1,5 +1,6 @@
 """What the chat client asks of a server beside answers: a real socket, no model."""
 
+import json
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -68,3 +69,12 @@ async def test_what_cannot_be_read_counts_nothing():
     async with answering(apply_template=(500, "{}")) as (url, _):
         assert await counted(url) is None
     assert await counted("http://127.0.0.1:9", within_s=1) is None
+
+
+async def test_a_key_is_taken_out_of_replies_however_it_is_written():
+    key = "sk/of+the=team"
+    masked = json.dumps({"a": key}).replace("/", "\\/")
+    headers = {"Authorization": f"Bearer {key}"}
+    async with answering(ask=(200, masked)) as (url, _), chat(url, path="/ask", headers=headers) as door:
+        reply = await door.ask(BODY, within_s=5)
+    assert json.loads(reply.body) == {"a": "(secret)"}

@@ -9,7 +9,8 @@ from aiohttp import web
 
 @dataclass
 class Scripted:
-    """`say` maps a request's body to the text of its answer; a number is an HTTP status instead. None hangs up.
+    """`say` maps a request's body to the text of its answer; a number is an HTTP status instead, a dict a whole
+    document, with "status" as its HTTP status. None hangs up.
 
     A word is a token, and `reads` is how many of a prompt it reads: the rest is dropped without a word. Without
     `counts` it has no tokenizer to ask.
@@ -52,6 +53,8 @@ async def scripted(server):
         if text is None:
             request.transport.close()
             return web.Response()
+        if isinstance(text, dict):
+            return web.json_response(text, status=text.pop("status", 200))
         if isinstance(text, int):
             return web.json_response({"error": {"message": "no"}}, status=text)
         return web.json_response(_document(server.model, text, min(len(_rendered(body).split()), server.reads)))

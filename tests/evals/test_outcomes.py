@@ -26,6 +26,10 @@ def test_a_plain_answer_is_ok_and_stripped():
         ("<think>B</think>A<think>C", "", "C", True),
         ("<THINK>B</Think>A", "A", "B", False),
         ("<think></think>A", "A", None, False),
+        ("[THINK]B[/THINK]A", "A", "B", False),
+        ("◁think▷B◁/think▷A", "A", "B", False),
+        ("<seed:think>B</seed:think>A", "A", "B", False),
+        ("[thinking] A [think]", "[thinking] A [think]", None, False),  # a stage direction
     ],
 )
 def test_thinking_is_cut_off_however_it_is_tagged(text, answer, thinking, is_open):
@@ -35,6 +39,24 @@ def test_thinking_is_cut_off_however_it_is_tagged(text, answer, thinking, is_ope
 def test_thinking_beside_the_content_is_thinking():
     found = read(reply({"content": "A", "reasoning_content": "because"}))
     assert (found.outcome, found.text, found.thinking) == ("ok", "A", "because")
+
+
+@pytest.mark.parametrize(
+    ("message", "more", "has_thought"),
+    [
+        ({"content": "A"}, {}, False),
+        ({"content": "<think>\n\n</think>A"}, {}, False),
+        ({"content": "<think>B</think>A"}, {}, True),
+        ({"content": "<think>"}, {}, True),
+        ({"content": "A", "reasoning_content": "B"}, {}, True),
+        ({"content": "A", "reasoning": "B"}, {}, True),
+        ({"content": "A"}, {"usage": {"completion_tokens_details": {"reasoning_tokens": 7}}}, True),
+        ({"content": "A"}, {"usage": {"completion_tokens_details": {"reasoning_tokens": 0}}}, False),
+        ({"content": "A"}, {"usage": {"completion_tokens_details": None}}, False),
+    ],
+)
+def test_thinking_is_seen_also_where_only_its_tokens_are_counted(message, more, has_thought):
+    assert read(reply(message, **more)).has_thought is has_thought
 
 
 @pytest.mark.parametrize(

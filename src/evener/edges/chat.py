@@ -28,7 +28,7 @@ async def chat(
     """
     async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
         secrets = [value.removeprefix("Bearer ") for value in (headers or {}).values()]
-        hidden = [s.encode() for s in secrets if len(s) >= SHORTEST_SECRET]
+        hidden = [form.encode() for s in secrets if len(s) >= SHORTEST_SECRET for form in _forms(s)]
         yield AioChat(session, base=url, ask_url=url + path, up_url=url + up, secrets=hidden)
 
 
@@ -108,6 +108,11 @@ class AioChat:
 
 
 _JSON = {"Content-Type": "application/json"}
+
+
+def _forms(secret: str) -> list[str]:
+    """As it may stand in JSON: some writers mask strokes and signs, and readers undo it."""
+    return [secret, secret.replace("/", "\\/"), json.dumps(secret)[1:-1]]
 
 
 def _bytes(body: Mapping[str, Any]) -> bytes:

@@ -246,9 +246,7 @@ def _answer(reply: ChatReply, asked: Asked, manner: Manner, *, attempts: int, se
         cached_tokens=read.cached_tokens,
         http_status=reply.status if read.outcome == "http_error" else None,
         thinking_asked=manner.thinking,
-        thinking_observed=None
-        if read.outcome in ("http_error", "timeout", "server_restarted")
-        else bool(read.thinking),
+        thinking_observed=None if read.outcome in NO_REPLY else read.has_thought,
         tool_calls=read.tool_calls,
         attempts=attempts,
         detail=read.detail,

@@ -14,7 +14,10 @@ from typing import Any
 from evener.ports import ChatReply
 from evener.records.answers import Outcome
 
-_TAGS = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
+# As models write them; the first group is the stroke of a closing one, the second its name.
+THINK_TAG = re.compile(
+    r"(?:(?i:<(?=/?(?:think|thinking|thought|seed:think)>))|\[(?=/?THINK\])|◁(?=/?think▷))(/?)([^>\]▷]+)[>\]▷]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +31,16 @@ class Read:
     model: str | None = None  # as the server calls it
     prompt_tokens: int | None = None
     tokens: int | None = None
+    thinking_tokens: int | None = (
+        None  # of these, where the server counts them apart: some do not show what was thought
+    )
     cached_tokens: int | None = None
     tool_calls: tuple[dict[str, Any], ...] = ()
     detail: str | None = None
+
+    @property
+    def has_thought(self) -> bool:
+        return bool(self.thinking or self.thinking_tokens or self.outcome == "think_unclosed")
 
 
 def read(reply: ChatReply) -> Read:
@@ -54,13 +64,13 @@ def split_thinking(text: str) -> tuple[str, str | None, bool]:
 
     Thinking that a template opened has only the closing tag; what follows the last one is the answer.
     """
-    tags = list(_TAGS.finditer(text))
+    tags = list(THINK_TAG.finditer(text))
     if not tags:
         return text, None, False
     last = tags[-1]
     if not last.group(1):  # an opening tag that nothing closes
         return "", text[last.end() :].strip() or None, True
-    thinking = _TAGS.sub("", text[: last.start()]).strip()
+    thinking = THINK_TAG.sub("", text[: last.start()]).strip()
     return text[last.end() :].lstrip(), thinking or None, False
 
 
@@ -81,6 +91,7 @@ def _choice(document: Mapping[str, Any], choice: Mapping[str, Any]) -> Read:
         model=document.get("model") if isinstance(document.get("model"), str) else None,
         prompt_tokens=_count(usage.get("prompt_tokens")),
         tokens=_count(usage.get("completion_tokens")),
+        thinking_tokens=_count(_table(usage.get("completion_tokens_details")).get("reasoning_tokens")),
         cached_tokens=_count(_table(usage.get("prompt_tokens_details")).get("cached_tokens")),
         tool_calls=calls,
         detail=_text(message.get("refusal")) or None,
