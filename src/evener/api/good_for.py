@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
 from evener.api import models
 from evener.api.keeping import Post
 from evener.edges.run_folder import list_runs, open_head
@@ -22,7 +26,7 @@ async def good_for(post: Post) -> tuple[str, str] | None:
     sha256 = await models.sha256(planned.weights.paths, report=lambda _progress: None)
     rig, scan, weights = planned.rig.record, planned.scan, planned.weights
     here = conditions_of(rig, scan, weights, planned.plan.workload, post.candidate, sha256=sha256)
-    for path in list(reversed(list_runs(runs_folder())))[:MOST_LOOKED_AT]:
+    for path in islice(_newest(), MOST_LOOKED_AT):
         try:
             run, summary = open_head(path)
         except EvenerError:
@@ -30,6 +34,13 @@ async def good_for(post: Post) -> tuple[str, str] | None:
         if summary is not None and _is_same(run.conditions, here) and (said := _said(summary, post.candidate.name)):
             return said, run.id
     return None
+
+
+def _newest() -> Iterator[Path]:
+    """Every run, those that a campaign holds among them."""
+    for outer in reversed(list_runs(runs_folder())):
+        yield from reversed(list_runs(outer / "runs"))
+        yield outer
 
 
 def _is_same(there: Conditions, here: Conditions) -> bool:

@@ -42,10 +42,10 @@ class Ui:
 
     def page(self, request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A template, whole or a part of a page, in the reader's language."""
-        language = self.language or language_of(request)
+        spoken = self.language or language_of(request)
         shared = {
-            "say": say_in(language),
-            "language": language,
+            "say": say_in(spoken),
+            "language": spoken,
             "languages": LANGUAGES,
             "csrf": self.rules.csrf,
             "needs_token": self.rules.token is not None,
@@ -60,14 +60,14 @@ class Ui:
 
 def create(*, rig: str | None, rules: Rules, language: str | None = None) -> Safety:
     """The page for the rig file `rig` (None for the usual one), behind `rules`."""
-    from evener.web.pages import explorer
+    from evener.web.pages import explorer, review, runs
     from evener.web.pages import rig as rig_page
 
     app = FastAPI(title="evener", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.ui = Ui(rules=rules, now=Now(rig), templates=_templates(), language=language)
     static = Path(str(files("evener.web").joinpath("static")))
     app.mount("/static", _Static(directory=static), name="static")
-    for page in (rig_page, explorer):
+    for page in (rig_page, explorer, runs, review):
         app.include_router(page.router)
     app.add_api_route("/style.css", _style, methods=["GET"])
     app.add_api_route("/language/{code}", _language, methods=["GET"])
@@ -149,9 +149,13 @@ async def _not_here(request: Request, error: Exception) -> Response:
     return ui_of(request).page(request, name, message=say_of(request)(said), hint=None, status=status)
 
 
+def language(request: Request) -> str:
+    """The reader's: what was chosen for everybody, else what this browser wants."""
+    return ui_of(request).language or language_of(request)
+
+
 def say_of(request: Request) -> Say:
-    """The reader's language."""
-    return say_in(ui_of(request).language or language_of(request))
+    return say_in(language(request))
 
 
 # ---- what every page loads

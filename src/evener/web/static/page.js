@@ -43,3 +43,14 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const link = event.detail.target.querySelector?.("#link");
   if (link) history.replaceState(null, "", link.getAttribute("href"));
 });
+// The review desk: one key, one label; not while somebody writes a reason.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input:not([type=hidden]), textarea, select")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const button = document.querySelector(`#desk button[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (button) { event.preventDefault(); button.click(); return; }
+  if (event.key === "e") { const reason = document.querySelector("#desk [name=reason]"); if (reason) { event.preventDefault(); reason.focus(); } }
+  if ((event.key === "Enter" || event.key === " ") && event.target.matches("th[data-sort]")) { event.preventDefault(); event.target.click(); }
+});
