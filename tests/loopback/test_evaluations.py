@@ -83,6 +83,12 @@ def test_an_evaluation_that_was_killed_goes_on_and_nothing_is_asked_twice(rig, q
     beside = seen_by_server(rig) - begun - len(CAPITALS)
     assert beside in (2, 3), "each of the two starts probes the server once; one question may have been under way"
 
+    measures = found["results"][0]["measures"]
+    assert measures["F"]["n"] == measures["net"]["n"] == found["results"][0]["standing"]["n"]
+    planned = json.loads(rig.run("eval", str(questions), "--plan", "--from", run, "--json").stdout)
+    assert planned["minutes"] > 0, "by the lengths and the rate of the run"
+    assert not any("assumed" in note for note in planned["notes"])
+
     assert rig.run("eval", "--resume", run).returncode == 0
     assert answered(rig) == after
     assert rig.run("down").returncode == 0
