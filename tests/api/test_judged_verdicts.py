@@ -119,6 +119,8 @@ async def test_rubrics_and_errors_are_scores_of_their_own_marked_with_who_judged
     assert [judge.model for judge in rubric.judged.judges] == ["judge-x"]
     assert (rubric.judged.passports[0].known.hits, rubric.judged.passports[0].known.n) == (4, 4)
     assert [s.mean for s in sound.standings] == [1.0, 0.0]
+    assert {apart.rubric for apart in rubric.disagreements} == {"It is polite."}
+    assert {said.score for said in rubric.disagreements[0].answers} == {0.0, 1.0}
     # chrF stays what it was, of translations alone
     (code,) = found.dimensions
     assert [s.n for s in code.standings] == [N, N]

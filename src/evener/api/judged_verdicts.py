@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evener.api import eval_runs, evals
+from evener.api import disagreements, eval_runs, evals
 from evener.edges import run_folder
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, NameUnknown
@@ -59,6 +59,7 @@ class _Case:
     passports: Mapping[str, Passport]
     together: Mapping[Kind, Together]
     majority: Sequence[Majority]
+    spoken: disagreements.Spoken
     again: Mapping[str, str]
     policy: Policy
     margin: float
@@ -76,6 +77,7 @@ def judged(
     runs: Mapping[str, RunData],
     results: Mapping[str, EvalResult],
     again: Mapping[str, str],
+    spoken: disagreements.Spoken,
     *,
     policy: Policy = "excluded",
     margin: float = MARGIN,
@@ -94,6 +96,7 @@ def judged(
         passports={judge: house.passport(judge) for judge in house.judges},
         together={one.kind: one for one in house.together},
         majority=house.majority,
+        spoken=spoken,
         again=again,
         policy=policy,
         margin=margin,
@@ -103,7 +106,7 @@ def judged(
     notes, scored = list[str](), dict[str, frozenset[str]]()
     for suite in {(one.name, one.sha256): one for found in heard.values() for one in found.suites}.values():
         for kind in kinds_of(suite):
-            by_kind = list(_dimensions(case, suite, kind))
+            by_kind = _with_disagreements(case, list(_dimensions(case, suite, kind)))
             dimensions += by_kind
             notes += _unjudged(case, suite, kind)
             if kind == "rubric":
@@ -153,7 +156,7 @@ def _askers(case: _Case, suite: Suite, kind: Kind) -> dict[str, list[str]]:
     return found
 
 
-def _dimensions(case: _Case, suite: Suite, kind: Kind) -> Iterator[DimensionVerdict]:
+def _dimensions(case: _Case, suite: Suite, kind: Kind) -> Iterator[_Found]:
     """By each judge that labelled two candidates or more; then by more than half of those who labelled all of them."""
     askers = {judge: names for judge, names in _askers(case, suite, kind).items() if len(names) > 1}
     for judge, names in askers.items():
@@ -164,7 +167,25 @@ def _dimensions(case: _Case, suite: Suite, kind: Kind) -> Iterator[DimensionVerd
         yield _dimension(case, suite, kind, common, everywhere)
 
 
-def _dimension(case: _Case, suite: Suite, kind: Kind, judges: Sequence[str], names: Sequence[str]) -> DimensionVerdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A dimension, and the scores that it rests on."""
+
+    verdict: DimensionVerdict
+    scores: Mapping[str, Mapping[str, float | None]]
+
+
+def _with_disagreements(case: _Case, found: Sequence[_Found]) -> list[DimensionVerdict]:
+    """Answers side by side stand once, by the last: more than half of several, or who is alone. What code scores, too,
+    has them there."""
+    verdicts = [one.verdict for one in found]
+    if found and verdicts[-1].judged is not None and verdicts[-1].judged.kind == "rubric":
+        apart = disagreements.of(verdicts[-1], found[-1].scores, case.spoken)
+        verdicts[-1] = replace(verdicts[-1], disagreements=apart)
+    return verdicts
+
+
+def _dimension(case: _Case, suite: Suite, kind: Kind, judges: Sequence[str], names: Sequence[str]) -> _Found:
     mine = {
         name: by_judges(
             case.suite(name, suite.sha256) or suite,
@@ -192,11 +213,8 @@ def _dimension(case: _Case, suite: Suite, kind: Kind, judges: Sequence[str], nam
         seed=case.seed,
     )
     ranked = dict.fromkeys((*(standing.candidate for standing in found.standings), *mine))
-    return replace(
-        found,
-        endings=tuple(_ending(name, mine[name]) for name in ranked),
-        judged=by,
-    )
+    whole = replace(found, endings=tuple(_ending(name, mine[name]) for name in ranked), judged=by)
+    return _Found(verdict=whole, scores={name: one.scores for name, one in mine.items()})
 
 
 def _ending(name: str, one: JudgedSuite) -> Ending:

@@ -47,6 +47,7 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
         dict(zip(names, opened, strict=True)),
         dict(zip(names, results, strict=True)),
         again,
+        spoken,
         policy=policy,
         margin=margin,
         seed=seed,
