@@ -12,7 +12,12 @@ from typing import Any
 
 import pytest
 
-from evener.records.campaign import Measure
+from evener.api import campaign_judging, campaigns
+from evener.api.rig import Rig as OurRig
+from evener.edges import run_folder
+from evener.records import campaign as asked
+from evener.records.campaign import JudgeAsked, Measure
+from tests.evals.scripted import Scripted, scripted
 from tests.loopback.conftest import Rig, eventually
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
@@ -236,3 +241,40 @@ def test_another_file_under_the_same_name_is_measured_anew_and_said(rig: Rig, mo
         for end in campaign.ends().values()
     }
     assert len(hashes) == 1
+
+
+async def test_a_judge_of_the_house_is_loaded_after_everything_else(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("EVENER_STATE", "EVENER_ENGINE"):
+        monkeypatch.setenv(name, rig.environment[name])
+    monkeypatch.setattr(campaign_judging, "PROBES", 1)
+    monkeypatch.setattr(campaign_judging, "MOST_TOKENS", 16)
+    suite = tmp_path / "translations.jsonl"
+    fields = {"category": "en-zh", "scoring": "translation", "references": ["第1号。"], "source": "a test"}
+    suite.write_text(json.dumps(fields | {"id": "t1", "cluster": "d1", "prompt": "Translate: Number 1."}))
+    judge = JudgeAsked(name="ours", api="local", model="demo")
+    async with scripted(Scripted(lambda _body: "第1号。")) as server:
+        campaign = asked.Campaign(
+            name="judged",
+            contestants=(asked.Contestant(name="there", url=server.url),),
+            answers=asked.AnswersAsked(suites=(str(suite),), judges=(judge,)),
+            rig=str(rig.path),
+        )
+        unit = asked.Unit(id="there/endpoint/1:answers", measure="answers", name="answers")
+        visit = asked.Visit(
+            id="there/endpoint/1", contestant="there", block=1, role="asked", layout=None, candidate=None, cable=None,
+            context=4096, units=(unit,),
+        )  # fmt: skip
+        schedule = asked.Schedule(visits=(visit,), fetches=(), minutes=None, disk_bytes=None)
+        ours = OurRig.open(str(rig.path))
+        path = campaigns.begin(campaign, schedule, text="", rig=ours, scan=await ours.scan())
+        ended = await campaigns.go_on(path, campaigns.Wishes(), lambda _message: None)
+    assert ended.partial is None
+    facts = run_folder.open_run(path).facts
+    (judged,) = (fact.data for fact in facts if fact.kind == "judged")
+    assert (judged["judge"], judged["unit"], judged["why"]) == ("ours", unit.id, None)
+    (run,) = path.glob("runs/*-eval-*")
+    assert {one.judge.model for one in run_folder.read_judgements(run)} != set()
+    assert len(list(path.glob("runs/*-up-*"))) == 1
+    rig.assert_nothing_left(within_s=5)

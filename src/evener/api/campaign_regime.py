@@ -49,9 +49,16 @@ def told(visit: Visit, conditions: Conditions, journal: Journal) -> tuple[Change
 
 def _made(now: Visit, journal: Journal) -> Iterator[Made]:
     """The visits that count, in the order in which they were begun; this one too, where it was cut."""
-    state = journal.state
-    latest = {fact.data["visit"]: fact.data[CONDITIONS] for fact in journal.facts if fact.kind == CONDITIONS}
+    state, latest = journal.state, dict[str, Conditions]()
+    for fact in journal.facts:
+        if fact.kind == CONDITIONS:
+            id_ = fact.data["visit"]
+            latest.pop(id_, None)  # made again, it comes last
+            latest[id_] = from_data(Conditions, fact.data[CONDITIONS], source=str(journal.path))
+        elif fact.kind == "changed":
+            for id_ in fact.data["changed"]["again"]:
+                latest.pop(id_, None)
     for id_, conditions in latest.items():
         visit = state.schedule.visit(id_)
         if visit is not None and (id_ in state.visit_ends or id_ == now.id):
-            yield Made(visit=visit, conditions=from_data(Conditions, conditions, source=str(journal.path)))
+            yield Made(visit=visit, conditions=conditions)
