@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from evener import state
-from evener.api import eval_stories, evals, judges, reviews
+from evener.api import eval_stories, evals, judge_door, judges, measure, reviews
+from evener.bench.client import base_url
 from evener.cli import judge_view
 from evener.edges import run_folder
 from evener.edges.run_folder import read_judgements
@@ -148,7 +149,7 @@ async def test_another_server_is_another_judge_though_the_model_has_the_same_nam
     ],
 )
 def test_who_is_at_home(host, at_home):
-    assert judges.is_at_home(host) is at_home
+    assert judge_door.is_at_home(host) is at_home
 
 
 async def test_a_judge_that_asks_for_a_day_of_patience_gets_a_minute(suite, monkeypatch):
@@ -316,10 +317,10 @@ async def test_a_deployment_of_ours_is_at_home_whatever_its_host_is_called(monke
     async def served(url, key):
         return ("qwen3-32b",), 4
 
-    ours = judges.measure.Target(url=judges.measure.base_url("http://alpha.lan:8080"), ours="a deployment")
-    monkeypatch.setattr(judges.measure, "target", lambda by, **_: ours)
-    monkeypatch.setattr(judges, "_served", served)
-    door = await judges._door(judges.JudgeAsked(by="big-judge", parallel=8))
+    ours = measure.Target(url=base_url("http://alpha.lan:8080"), ours="a deployment")
+    monkeypatch.setattr(measure, "target", lambda by, **_: ours)
+    monkeypatch.setattr(judge_door, "_served", served)
+    door = await judge_door.door("big-judge", model=None, api="openai", api_key_env=None, parallel=8)
     assert (door.at_home, door.model, door.parallel) == (True, "qwen3-32b", 4)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from evener import state
-from evener.api import eval_runs, evals, measure
-from evener.bench.client import BaseUrl
+from evener.api import eval_runs, evals, judge_door, measure
+from evener.api.judge_door import Door
 from evener.edges import chat, run_folder
-from evener.edges.http import AioHttp
 from evener.edges.run_folder import RunData, RunFolder
 from evener.edges.writing import write_whole, writing
-from evener.errors import CannotRun, ConfigurationError, HostError, Interrupted
+from evener.errors import CannotRun, ConfigurationError, Interrupted
 from evener.evals import suites
 from evener.evals.judging import counting, everybody, families, labels, scores, talking, tasks
 from evener.evals.judging.talking import Api, Judge
@@ -38,7 +35,6 @@ PAUSE_S = 2.0
 LONGEST_PAUSE_S = 60.0  # whatever a busy judge asks for
 CHARACTERS_PER_TOKEN = 3.0  # of ASCII, for a rough count before anything is sent, rather too many than too few
 TOKENS_PER_OTHER = 1.5  # characters: Chinese takes about one each, rare ones two or three
-ANSWERS_WITHIN_S = 10.0  # what a server at home says of itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,18 +80,6 @@ class _Run:
     model: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Door:
-    """Where the judge answers, under which name, and how many questions it takes at once."""
-
-    url: BaseUrl
-    key: str | None = field(default=None, repr=False)
-    model: str
-    names: tuple[str, ...]  # the model's, as it was called and as the server calls what it serves
-    at_home: bool  # a deployment of ours, this machine, or a private network
-    parallel: int
-
-
 async def judge(
     named: Sequence[str],
     asked: JudgeAsked,
@@ -119,7 +103,9 @@ async def judge(
 async def _judged(
     runs: Sequence[_Run], asked: JudgeAsked, agree: Callable[[Leaving], bool], report: Report
 ) -> JudgeResult:
-    door = await _door(asked)
+    door = await judge_door.door(
+        asked.by, model=asked.model, api=asked.api, api_key_env=asked.api_key_env, parallel=asked.parallel
+    )
     marks = _relations(door, runs, wanted=asked.related)
     judge_ = Judge(
         provider=door.url.host,
@@ -145,53 +131,6 @@ async def _judged(
     return _result(session, runs, marks, partial)
 
 
-async def _door(asked: JudgeAsked) -> _Door:
-    """Raises ConfigurationError for a judge that has no name, HostError for one at home that nobody answers for."""
-    named = measure.target(asked.by, api_key_env=asked.api_key_env)
-    key = named.api_key if named.ours else _key(asked)
-    served: tuple[str, ...] = ()
-    slots: int | None = None
-    at_home = named.ours is not None or is_at_home(named.url.host)
-    if asked.api == "openai" and at_home:  # elsewhere nothing is asked before somebody agrees
-        served, slots = await _served(named.url, key)
-    model = asked.model or next(iter(served), None)
-    if model is None:
-        raise ConfigurationError(f"which model of {named.name} is the judge?", hint="--model NAME, as its API calls it")
-    return _Door(
-        url=named.url,
-        key=key,
-        model=model,
-        names=tuple(dict.fromkeys((model, *served))),
-        at_home=at_home,
-        parallel=min(asked.parallel, slots or asked.parallel),
-    )
-
-
-async def _served(url: BaseUrl, key: str | None) -> tuple[tuple[str, ...], int | None]:
-    """What a server at home says that it serves, and how many it serves at once, where it says so.
-
-    A llama.cpp server answers to any name, so that only this tells whether a judge is a candidate under another one.
-    Raises HostError when nobody listens.
-    """
-    headers = {"Authorization": f"Bearer {key}"} if key else None
-    models = await AioHttp().get(f"{url}/v1/models", within_s=ANSWERS_WITHIN_S, headers=headers)
-    if models is None:
-        raise HostError(f"no judge answers at {url}", hint="load one after the candidates: evener up MODEL --detach")
-    props = await AioHttp().get(f"{url}/props", within_s=ANSWERS_WITHIN_S, headers=headers)
-    listed, slots = _field(models.body, "data"), _field(props.body, "total_slots") if props else None
-    known = [one["id"] for one in listed if isinstance(one, dict) and "id" in one] if isinstance(listed, list) else []
-    return tuple(map(str, known)), slots if isinstance(slots, int) and slots > 0 else None
-
-
-def _field(body: bytes, name: str) -> Any:
-    """None where the document is none, or has no such field."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return document.get(name) if isinstance(document, dict) else None
-
-
 def _open(name: str, base: Path | None, wanted: Sequence[str]) -> _Run:
     data = run_folder.open_run(run_folder.find_run(base or state.runs_folder(), name))
     asked = evals.asked_of(data)
@@ -207,18 +146,7 @@ def _open(name: str, base: Path | None, wanted: Sequence[str]) -> _Run:
     )
 
 
-def _key(asked: JudgeAsked) -> str | None:
-    if asked.api_key_env is None:
-        return None
-    key = os.environ.get(asked.api_key_env, "").strip()
-    if not key:
-        raise ConfigurationError(f"${asked.api_key_env} is not set", hint=f"export {asked.api_key_env}=...")
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ConfigurationError(f"${asked.api_key_env} holds no key that fits into an HTTP header")
-    return key
-
-
-def _relations(door: _Door, runs: Sequence[_Run], *, wanted: bool) -> list[str]:
+def _relations(door: Door, runs: Sequence[_Run], *, wanted: bool) -> list[str]:
     """What must be said of judge and candidates. Raises ConfigurationError for relatives, unless they are wanted."""
     marks = []
     for run in runs:
@@ -272,7 +200,7 @@ def _nothing(runs: Sequence[_Run]) -> ConfigurationError:
     )
 
 
-def _leaving(door: _Door, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:
+def _leaving(door: Door, judge: Judge, todo: Sequence[Task], asked: JudgeAsked) -> Leaving:
     tokens = round(sum(_tokens(task.text) for task in todo))
     cost = None
     if asked.price_in is not None and asked.price_out is not None:
@@ -283,16 +211,6 @@ def _leaving(door: _Door, judge: Judge, todo: Sequence[Task], asked: JudgeAsked)
 def _tokens(text: str) -> float:
     plain = sum(character.isascii() for character in text)
     return plain / CHARACTERS_PER_TOKEN + (len(text) - plain) * TOKENS_PER_OTHER
-
-
-def is_at_home(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped  # [::ffff:8.8.8.8] counts as private, and is not
-    return address.is_loopback or address.is_private
 
 
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
@@ -322,7 +240,7 @@ class _Session:
         self.report(Progress(what="judging", done=len(self.judgements), of=self.of))
 
 
-async def _all(session: _Session, door: _Door, todo: Sequence[Task]) -> str | None:
+async def _all(session: _Session, door: Door, todo: Sequence[Task]) -> str | None:
     """Judge everything; why not all of it, where that is so."""
     left = deque(todo)
     headers, path = _headers(session.judge, door.key), talking.PATHS[session.judge.api]
