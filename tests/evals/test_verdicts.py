@@ -128,3 +128,21 @@ def test_graded_scores_need_as_many_questions_as_their_own_spread_asks_for():
     found = pair(verdict(dimension({"a": a, "b": b})), "a", "b")
     assert (found.test, found.word) == ("sign flips", "cannot be separated")
     assert found.needed == pytest.approx(20 * 7.849 * 0.49**2 / 19 / 0.01**2, rel=0.001)
+
+
+def test_what_graded_scores_can_prove_is_told_by_how_their_differences_vary():
+    """Forty differences of 0.10 and -0.08 in turn vary by 0.091: 2.9 * 0.091 / sqrt(40) is 4.2 points, with Holm's
+    level for three candidates more. Right or wrong at three disagreements in ten would have needed 26."""
+    a = {f"q{i}": 0.5 for i in range(40)}
+    b = {f"q{i}": 0.4 if i % 2 else 0.58 for i in range(40)}
+    assert "a gap of 4 points is found 4 times in 5" in verdict(dimension({"a": a, "b": b})).design
+    found = verdict(dimension({"a": a, "b": b, "c": a | {"q0": 0.51}}))
+    assert "a gap of 5 points is found 4 times in 5" in found.design
+
+
+def test_differences_that_never_vary_tell_nothing_of_what_could_be_found():
+    """Each document differs by as much: as right or wrong, of which 100 independent ones find 16 points."""
+    a = {f"q{i}": 0.5 for i in range(200)}
+    b = {f"q{i}": 0.4 if i % 2 else 0.58 for i in range(200)}
+    clusters = {f"q{i}": f"d{i // 2}" for i in range(200)}
+    assert "a gap of 16 points is found" in verdict(dimension({"a": a, "b": b}, clusters=clusters)).design

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.stats import multinomial
+from scipy.stats import multinomial, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.power import TTestPower
 
@@ -9,6 +9,7 @@ from evener.stats.power import (
     connor,
     design,
     detectable_gap,
+    equal_needed,
     graded_gap,
     graded_needed,
     level,
@@ -146,3 +147,11 @@ def test_more_questions_like_these_shrink_the_error_by_the_root():
 def test_more_documents_of_five_are_five_questions_each():
     # 20 documents of 5: 7.849 * 20 documents, and two more for t.
     assert questions_like(0.02, 0.02, 100, 20) == 795
+
+
+def test_equal_models_are_found_equal_4_times_in_5():
+    """At 2855 questions that two disagree on 3 of 10 the error is 0.01025: 0.03 is 2.927 of them, so that both tests
+    reject with 2 P(Z < 2.927 - 1.645) - 1."""
+    assert equal_needed(0.03, 0.3**0.5) == 2855
+    assert 2 * norm.cdf(0.03 / (0.3 / 2855) ** 0.5 - 1.644854) - 1 == pytest.approx(0.8, abs=1e-3)
+    assert equal_needed(0.03, 0.15) == 215

@@ -287,16 +287,17 @@ def _design(asked: Dimension, order: Sequence[str], common: Sequence[str], polic
 
 
 def _detectable(asked: Dimension, order: Sequence[str], common: Sequence[str], policy: Policy) -> float | None:
-    """The gap that is found 4 times in 5. Right or wrong, each question for itself: as planned. Else by the pair whose
-    differences vary most."""
+    """The gap that is found 4 times in 5. Right or wrong, each question for itself: as planned, and where differences
+    do not vary at all. Else by the pair whose differences vary most."""
     clusters = [asked.clusters[q] for q in common]
     columns = [_column(asked, name, common, policy) for name in order]
     groups = len(set(clusters))
-    if groups == len(common) and all(map(comparisons.is_binary, columns)):
-        return power.detectable_gap(groups, models=len(order))
     gaps = [[x - y for x, y in zip(a, b, strict=True)] for a, b in combinations(columns, 2)]
     errors = [found.se for one in gaps if (found := estimate(one, clusters)) is not None and found.se is not None]
-    return power.graded_gap(groups, max(errors, default=0.0) * math.sqrt(groups), models=len(order))
+    spread = max(errors, default=0.0) * math.sqrt(groups)
+    if spread < 1e-9 or (groups == len(common) and all(map(comparisons.is_binary, columns))):
+        return power.detectable_gap(groups, models=len(order))
+    return power.graded_gap(groups, spread, models=len(order))
 
 
 def _listed(names: Sequence[str]) -> str:
