@@ -161,8 +161,10 @@ async def test_a_campaign_measures_everything_that_was_asked_for(server: FakeEng
     assert heard.messages[-1]["campaign"]["done"] == 4
     log = (path / "logs" / "visits" / "a_endpoint_1.log").read_text()
     assert "unit ended done: unit a/endpoint/1:answers" in log
+    summary = (path / "summary.json").read_text()
     again = await made(path)
-    assert again.status.done == 4
+    assert (again.status.done, again.is_clean) == (4, True)
+    assert (path / "summary.json").read_text() == summary
     assert len(runs_of(path)) == 4
 
 

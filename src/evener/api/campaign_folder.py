@@ -178,10 +178,10 @@ def campaigns() -> Iterator[Path]:
     return (path for path in reversed(list_runs(state.runs_folder())) if f"-{WHAT}-" in path.name)
 
 
-def text_of(path: Path) -> str | None:
-    """The file that a campaign was begun with."""
+def text_of(file: Path) -> str | None:
+    """What a campaign file says, None where it cannot be read."""
     try:
-        return (path / FILE).read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
 

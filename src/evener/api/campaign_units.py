@@ -160,7 +160,7 @@ async def _canary(unit: Unit, where: Measuring) -> _Found:
         sha256=(),
         epochs=1 if first else TWICE,
         most_tokens=CANARY_TOKENS,
-        thinking=where.contestant.thinking,
+        thinking=False,  # so few tokens would all be thoughts
         parallel=1,  # answers in one batch would round differently
         model=where.contestant.served_model,
     )

@@ -23,7 +23,7 @@ from evener.edges import notify, run_folder
 from evener.edges.control import Message
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, EvenerError, Interrupted, NameUnknown, RunUnreadable
-from evener.records.campaign import Campaign, CampaignStatus, Schedule, Unit, Visit
+from evener.records.campaign import Campaign, CampaignState, CampaignStatus, Schedule, Unit, Visit
 from evener.records.card import Scan
 from evener.records.events import Fact
 
@@ -73,6 +73,8 @@ def unfinished(file: Path) -> Path | None:
 
     Raises ConfigurationError where the file has been changed since.
     """
+    if not file.is_file():
+        return None
     for path in campaign_folder.campaigns():
         try:
             data = campaign_folder.read(path)
@@ -80,7 +82,7 @@ def unfinished(file: Path) -> Path | None:
         except RunUnreadable:  # cut before it was planned: nothing is lost
             continue
         if begun:
-            if campaign_folder.text_of(path) != file.read_text(encoding="utf-8"):
+            if campaign_folder.text_of(path / campaign_folder.FILE) != campaign_folder.text_of(file):
                 raise ConfigurationError(
                     f"{file} has been changed since {path.name} was begun with it",
                     hint=f"--resume {path.name} goes on as it was begun, --new begins another",
@@ -116,7 +118,10 @@ def _now(journal: Journal, *, is_running: bool) -> CampaignStatus:
 async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
     """Make what is left of a campaign. Raises HostBusy while another session makes it, and whatever stops it: then it
     goes on from there another time."""
-    require_keys(state_of(campaign_folder.read(path).facts).campaign)
+    before = campaign_folder.read(path)
+    require_keys(state_of(before.facts).campaign)
+    if before.summary is not None and before.summary.partial is None:  # nothing is left
+        return Ended(path=path, status=status(path), partial=None, is_clean=_is_clean(state_of(before.facts)))
     with run_folder.alone(path):
         journal = campaign_folder.reopen(path)
         log = VisitLog(folder=journal.folder)
@@ -143,7 +148,7 @@ async def go_on(path: Path, wishes: Wishes, say: OnMessage) -> Ended:
             raise
         journal.finish(partial)
         over = replace(_now(journal, is_running=False), state="complete", visit=None, unit=None)
-        ended = Ended(path=path, status=over, partial=partial, is_clean=_is_clean(journal))
+        ended = Ended(path=path, status=over, partial=partial, is_clean=_is_clean(journal.state))
         await _tell(campaign, journal, _news(ended))
         return ended
 
@@ -181,8 +186,7 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
     return None
 
 
-def _is_clean(journal: Journal) -> bool:
-    state = journal.state
+def _is_clean(state: CampaignState) -> bool:
     ends = state.visit_ends.values()
     return (
         all(end.state != "failed" for end in state.ends.values())
