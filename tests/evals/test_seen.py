@@ -55,6 +55,7 @@ def test_questions_that_one_has_no_score_for_are_left_out():
 
 def test_candidates_that_answered_alike_show_no_differences():
     assert of(run("a", [1, 0, 1]), run("b", [1, 0, 1])).spread is None
+    assert of(run("a", [0.3, 0.4, 0.9]), run("b", [0.2, 0.3, 0.8])).spread is None
 
 
 def test_epochs_show_both_variances():

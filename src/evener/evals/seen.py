@@ -12,6 +12,8 @@ from evener.records.evaluation import EvalResult, SuiteResult
 from evener.stats.clusters import estimate
 from evener.stats.comparisons import is_binary
 
+_NOTHING = 1e-9  # what rounding makes of differences that are all the same
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
@@ -76,7 +78,7 @@ def _gaps(a: SuiteResult, b: SuiteResult) -> _Gaps | None:
     both = [(q, x, y) for q, x in a.scores.items() if x is not None and (y := b.scores.get(q)) is not None]
     gaps = [x - y for _, x, y in both]
     found = estimate(gaps, [a.clusters[q] for q, _, _ in both])
-    if found is None or not found.se:
+    if found is None or found.se is None or found.se < _NOTHING:
         return None
     return _Gaps(
         spread=found.se * math.sqrt(found.clusters),
