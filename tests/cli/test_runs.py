@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from evener.api import store
 from evener.cli.main import app
-from evener.edges.run_folder import RunFolder
+from evener.edges.run_folder import RunFolder, list_runs
 from evener.errors import ConfigurationError, NameUnknown, RunUnreadable
 from evener.records.run import Run, Summary
 from tests.edges.store_contract import going_on, request, run
@@ -115,6 +115,11 @@ def test_a_run_that_cannot_be_read_can_still_be_tagged_and_says_why(five: list[P
 def test_a_summary_of_a_newer_evener_is_told_in_the_list(five: list[Path]) -> None:
     (five[0] / "summary.json").write_text('{"schema": 99, "stages": "in another shape"}')
     assert "has schema 99" in asked()[-1]["fault"]
+
+
+def test_a_run_that_goes_while_it_is_listed_is_not_listed(five: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "list_runs", lambda base: [base / "20260101T000000Z-users-gone", *list_runs(base)])
+    assert listed() == ["000e", "000d", "000c", "000b", "000a"]
 
 
 # ---- prune

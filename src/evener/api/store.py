@@ -52,6 +52,8 @@ def listed(wanted: Wanted | None = None, *, inner: bool = False) -> tuple[RunRow
 def _rows(path: Path, *, inner: bool, within: str | None = None) -> Iterator[RunRow]:
     held = inner_runs(path)
     row = _row(path, inside=len(held), within=within)
+    if row.fault and not path.exists():  # pruned or moved away while we look
+        return
     yield row
     for below in reversed(list_runs(path / "runs")) if inner and held else ():
         yield from _rows(below, inner=True, within=row.id)
