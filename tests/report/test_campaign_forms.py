@@ -116,7 +116,7 @@ def test_a_post_in_chinese_has_the_same_numbers(told: Told, chinese: Told) -> No
 def test_csv_has_a_line_per_figure_and_block_with_the_run_behind_it(told: Told, whole_campaign: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(campaign_reports.in_form(told, "csv"))))
     each = [r for r in rows if (r["contestant"], r["layout"], r["figure"], r["about"]) == (
-        "north-q4", "alpha alone", "each of them", "1 user, users")]  # fmt: skip
+        "north-q4", "alpha alone", "each of them", "1 user")]  # fmt: skip
     assert [r["block"] for r in each] == ["all", "1", "2"]
     assert [r["basis"] for r in each] == ["95 %", "95 %", "95 %"]
     assert all((whole_campaign / r["folder"] / "summary.json").exists() for r in each[1:])

@@ -197,7 +197,7 @@ def all_of(one: SecondMachine) -> tuple[PairedFigure, ...]:
 
 def chosen(one: SecondMachine) -> list[PairedFigure]:
     """What tells most: one user, and of every other figure the most users of each profile."""
-    last = {(figure.name, figure.about.rpartition(", ")[2]): figure for figure in one.figures}
+    last = {(figure.name, figure.about.partition(", ")[2]): figure for figure in one.figures}
     return [figure for figure in one.figures if figure in last.values()]
 
 

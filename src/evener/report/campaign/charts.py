@@ -14,6 +14,7 @@ from evener.report.campaign.parts import (
     CampaignStory,
     LevelStory,
     NoiseFigure,
+    ParetoPoint,
     ParetoStory,
     PlaceStory,
     Reading,
@@ -26,6 +27,8 @@ from evener.report.words import number, plain, shorten, signed_percent, span
 
 _ROW = 0.5  # inches
 _LONGEST_NAME = 44
+_SIDES = ((1, 4), (-1, 4), (1, -12), (-1, -12), (1, 16), (-1, 16))  # of a mark, for its name; in points
+_HIGH = 11  # a name, in points
 _LABEL = {"fontsize": 9, "parse_math": False, "color": INK}
 
 
@@ -178,17 +181,11 @@ def pareto(found: ParetoStory, style: Mapping[str, int], say: Say, *, name: str)
         front = sorted((p for p in found.points if p.front), key=lambda p: p.rate)
         axes.plot([p.rate for p in front], [100 * p.score for p in front], color=FAINT, linewidth=1.6, zorder=0)
         for point in found.points:
-            colour = colour_of(style[point.contestant])
-            y = 100 * point.score
-            if point.rate_interval:
-                axes.plot(point.rate_interval, [y, y], color=colour, linewidth=1.3)
-            if point.score_interval:
-                axes.plot([point.rate] * 2, [100 * end for end in point.score_interval], color=colour, linewidth=1.3)
-            axes.plot([point.rate], [y], color=colour, marker=MARKERS[style[point.contestant] % len(MARKERS)],
-                      markersize=7, linestyle="", markerfacecolor=PAPER if point.dominated_by else colour,
-                      markeredgewidth=1.6)  # fmt: skip
-            axes.annotate(plain(point.contestant), (point.rate, y), xytext=(7, 4), textcoords="offset points",
-                          parse_math=False, fontsize=9, annotation_clip=False)  # fmt: skip
+            _point(axes, point, style[point.contestant])
+        for point, (side, up) in zip(found.points, _beside_each_other(found.points), strict=True):
+            axes.annotate(plain(point.contestant), (point.rate, 100 * point.score), xytext=(7 * side, up),
+                          textcoords="offset points", ha="left" if side > 0 else "right", parse_math=False, fontsize=9,
+                          annotation_clip=False)  # fmt: skip
         axes.set_xlim(0, max(p.rate for p in found.points) * 1.25)
         axes.set_xlabel(say("tok/s for one user"))
         axes.set_ylabel(say("points of 100"))
@@ -197,6 +194,42 @@ def pareto(found: ParetoStory, style: Mapping[str, int], say: Say, *, name: str)
 
     told = "; ".join(f"{p.contestant} {number(p.rate)} tok/s, {p.score * 100:.0f}" for p in found.points)
     return svg(draw, size=(3.9, 3.1), name=name, told=told)
+
+
+def _point(axes: Any, point: ParetoPoint, style: int) -> None:
+    colour, y = colour_of(style), 100 * point.score
+    if point.rate_interval:
+        axes.plot(point.rate_interval, [y, y], color=colour, linewidth=1.3)
+    if point.score_interval:
+        axes.plot([point.rate] * 2, [100 * end for end in point.score_interval], color=colour, linewidth=1.3)
+    axes.plot([point.rate], [y], color=colour, marker=MARKERS[style % len(MARKERS)], markersize=7, linestyle="",
+              markerfacecolor=PAPER if point.dominated_by else colour, markeredgewidth=1.6)  # fmt: skip
+
+
+def _beside_each_other(points: Sequence[ParetoPoint]) -> list[tuple[int, int]]:
+    """(side, points up) of each name, so that it lies on no mark and on no other name; roughly, by their length."""
+    wide, high = 225 / (max(p.rate for p in points) * 1.25), 170 / _points_apart(points)
+    marks = [(p.rate * wide, 100 * p.score * high) for p in points]
+    taken = [(x - 5, x + 5, y) for x, y in marks]  # left, right, middle
+    chosen = []
+    for point, (x, y) in zip(points, marks, strict=True):
+        long = 5.4 * len(point.contestant)
+        boxes = {(side, up): (x + 7 if side > 0 else x - 7 - long, x + 7 + long if side > 0 else x - 7, y + up)
+                 for side, up in _SIDES}  # fmt: skip
+        free = (at for at, box in boxes.items() if box[0] >= 0 and not any(_overlap(box, other) for other in taken))
+        at = next(free, _SIDES[0])
+        taken.append(boxes[at])
+        chosen.append(at)
+    return chosen
+
+
+def _overlap(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and abs(a[2] - b[2]) < _HIGH
+
+
+def _points_apart(points: Sequence[ParetoPoint]) -> float:
+    ends = [100 * end for p in points for end in (p.score_interval or (p.score, p.score))]
+    return max(ends) - min(ends) or 1.0
 
 
 def styles(story: CampaignStory) -> tuple[dict[str, int], dict[str, int]]:

@@ -22,6 +22,7 @@ from evener.report.campaign.parts import (
 )
 from evener.report.campaign.readings import Readings, Taken, added
 from evener.report.language import Say
+from evener.report.rows import results
 from evener.report.words import kilo, percent
 
 USABLE = ("done", "partial")
@@ -147,12 +148,19 @@ class _Place:
         whole = sum(e.state == "done" for e in ends) == len(self._visits)
         bad = next((e for e in ends if e.state not in ("done", "skipped")), None)
         if any(one.unit.measure != "canary" for one in self._taken):
-            return ("measured" if whole else "in part"), bad.why if bad else self._dropped()
+            why = bad.why if bad else self._dropped() or self._unusable()
+            return ("measured" if whole and not why else "in part"), why
         if bad:
             return ("does not fit" if bad.state == "does not fit" else "failed"), bad.why
         if whole and self._taken:
             return "measured", None
         return "not reached", self._dropped() or next((e.why for e in ends if e.why), None)
+
+    def _unusable(self) -> str | None:
+        """Why some of its figures must not be used."""
+        said = [result.validity for one in self._taken for result in results(one.stage)]
+        why = next((word for word in said if word != "valid"), None)
+        return self._say("must not be used: {why}", why=why) if why else None
 
     def _dropped(self) -> str | None:
         gone = next((one for one in self._data.state.dropped if one.contestant == self._first.contestant), None)

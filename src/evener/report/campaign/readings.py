@@ -29,6 +29,7 @@ from evener.report.language import Say
 from evener.report.words import kilo, percent
 from evener.stats.intervals import share_interval, tries_needed
 
+PLAIN = "users"  # the name of a load without a profile
 MOST_REQUESTS = 5_000  # more than that nobody would send to decide a count
 _UNFIT = re.compile(r"[^a-z0-9]+")
 
@@ -92,7 +93,7 @@ class Readings:
                 yield self._level(profile, count, people=mine[0][1].people, found=found)
 
     def _level(self, profile: str, users: int, *, people: bool, found: Sequence[tuple[Taken, Level]]) -> LevelStory:
-        about = f"{self.who(users, people=people)}, {profile}"
+        about = self.who(users, people=people) + (f", {profile}" if profile != PLAIN else "")
 
         def reading(name: str, unit: str, of: Callable[[Level], SideFigure]) -> Reading:
             return self.reading(name, about, unit, [one.of(of(level)) for one, level in found])

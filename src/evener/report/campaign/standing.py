@@ -74,6 +74,8 @@ def _word(
     if not scored and not any(p.one_user for p in places):
         return "not measured", [f"{p.label}{say(': ')}{p.why}" for p in places if p.why]
     reasons = [*_answers(name, verdicts, say), *_speed(name, names, speeds, say)]
+    if not any(p.one_user for p in places):
+        reasons.append(say("no speed that may be used"))
     if beaten := [other for other in names if other != name and _beats(other, name, verdicts, speeds)]:
         return "can be dropped", [say("{names}: better answers, and faster", names=say.listed(beaten)), *reasons]
     if any(name in one.dropped for one in verdicts):

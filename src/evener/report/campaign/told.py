@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from evener.records.campaign import CampaignData
+from evener.records.run import Stage
 from evener.report.campaign import answers
 from evener.report.campaign.pareto import Speeds
 from evener.report.campaign.parts import (
@@ -169,13 +170,18 @@ def _failures(places: Sequence[PlaceStory], say: Say) -> Iterator[Caution]:
 
 
 def _clients(data: CampaignData, say: Say) -> Iterator[Caution]:
-    for unit, run in data.units.items():
-        stage = stage_of(run)
-        if stage and any(result.client.saturated for result in results(stage)):
-            text = say(
-                "{unit}: the measuring client was saturated: the server may be faster than its figures say", unit=unit
-            )
-            yield Caution(grave=True, text=text)
+    """Whose figures are too low, although they may be used."""
+    slow = [unit for unit, run in data.units.items() if (stage := stage_of(run)) and _saturated(stage)]
+    if slow:
+        text = say(
+            "the measuring client was saturated, the server may be faster than these figures say: {units}",
+            units=say.comma.join(slow),
+        )
+        yield Caution(grave=True, text=text)
+
+
+def _saturated(stage: Stage) -> bool:
+    return any(result.client.saturated and result.validity == "valid" for result in results(stage))
 
 
 def _troubles(troubles: Sequence[Trouble], say: Say) -> Iterator[Caution]:

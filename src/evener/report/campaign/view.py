@@ -46,7 +46,8 @@ def _parts(story: CampaignStory, say: Say) -> Iterator[RenderableType]:
 
 def _troubles(story: CampaignStory, say: Say) -> list[str]:
     return [
-        f"{t.contestant}, {t.label}: {say(t.kind)}" + (f"{say(': ')}{t.why}" if t.why else "") for t in story.troubles
+        f"{t.unit or f'{t.contestant}, {t.label}'}{say(': ')}{say(t.kind)}" + (f"{say(': ')}{t.why}" if t.why else "")
+        for t in story.troubles
     ]
 
 
