@@ -66,7 +66,7 @@ def fair(body):
         return f"VERDICT: {'PASS' if 'Dear' in parts[2] else 'FAIL'}"
     if "Does the answer say" in text:
         return f"VERDICT: {'CORRECT' if parts[2] == parts[1] else 'INCORRECT'}"
-    a, b = parts[1:]
+    a, b = (re.sub(r"\n\n\(.*\)$", "", part) for part in parts[1:])
     if a.startswith(b) or b.startswith(a):
         return "VERDICT: TIE"
     return f"VERDICT: {'A' if 'Dear' in a or '第' in a else 'B'}"

@@ -66,7 +66,7 @@ def fair(body):
         return "ERROR: major | mistranslation | 号码\nVERDICT: 1" if parts[1] == "号码" else "Fine.\nVERDICT: 0"
     if "Does the answer say" in text:
         return f"VERDICT: {'CORRECT' if parts[2] == parts[1] else 'INCORRECT'}"
-    a, b = parts[1:]
+    a, b = (re.sub(r"\n\n\(.*\)$", "", part) for part in parts[1:])
     if a.startswith(b) or b.startswith(a):
         return "VERDICT: TIE"
     return f"VERDICT: {'A' if '第' in a else 'B'}"
@@ -86,7 +86,7 @@ async def test_errors_of_translations_become_penalties_and_the_judge_has_a_passp
     # one major error of 5 in each of 6 segments of 2 words
     assert (result.per_1000, result.segments, result.documents) == (2500, 6, 3)
     assert (found.passport.known.hits, found.passport.known.n) == (8, 8)
-    assert (found.passport.identical.hits, found.passport.length.hits) == (4, 4)
+    assert (found.passport.identical.hits, found.passport.length.hits, found.passport.family.hits) == (4, 4, 4)
     assert (found.passport.retest.hits, found.passport.retest.n) == (4, 4)
     assert found.unparseable == 0
 
@@ -166,7 +166,7 @@ async def test_a_judge_that_asks_for_a_day_of_patience_gets_a_minute(suite, monk
     asked = judges.JudgeAsked(by="http://127.0.0.1:1", model="j")
     judge = judges.Judge(provider="127.0.0.1", url=asked.by, model="j")
     session = judges._Session(judge=judge, asked=asked, folder=None, report=lambda _: None, of=1)
-    (task, *_) = judges.tasks.probes(judges.suites.shipped("restraint").questions, most=1)
+    (task, *_) = judges.tasks.probes(judges.suites.shipped("restraint").questions, most=1, judge="j")
     found = await judges._judge(session, Busy(), task)
     assert found.outcome == "judge_error"
     assert slept == [60.0, 60.0]
@@ -213,7 +213,7 @@ async def test_every_reply_is_kept_as_it_came(suite, tmp_path):
     await judged([name])
     kept = read_judgements(tmp_path / "state" / "runs" / name)
     assert all("VERDICT" in one.raw for one in kept)
-    assert {one.probe for one in kept} == {None, "retest", "known", "identical", "length"}
+    assert {one.probe for one in kept} == {None, "retest", "known", "identical", "length", "family"}
 
 
 async def test_an_order_inside_an_answer_does_not_move_the_judge(suite):

@@ -47,8 +47,8 @@ def test_a_judge_loaded_after_the_candidate_judges_its_answers_and_nothing_leave
     found = json.loads(done.stdout)
     assert "SmolLM2" in found["judge"]["model"]
     assert any(mark.startswith("judges its own family") for mark in found["marks"])
-    # three answers, one of them again, four probes of one question
-    assert (found["asked"], found["failed"], found["from_cache"]) == (LETTERS + 1 + 4, 0, 0)
+    # three answers, one of them again, five probes of one question
+    assert (found["asked"], found["failed"], found["from_cache"]) == (LETTERS + 1 + 5, 0, 0)
     kept = [json.loads(line) for line in (evaluation(rig) / "judgements.jsonl").read_text().splitlines()]
     assert len(kept) == found["asked"]
     read = sum(one["verdict"] is not None for one in kept)
@@ -58,7 +58,7 @@ def test_a_judge_loaded_after_the_candidate_judges_its_answers_and_nothing_leave
     again = json.loads(
         rig.run("judge", run, "--by", judge, "--related", "--probes", "1", "--max-tokens", "32", "--json").stdout
     )
-    assert (again["asked"], again["from_cache"]) == (1, LETTERS + 4)
+    assert (again["asked"], again["from_cache"]) == (1, LETTERS + 5)
     report = rig.run("report", run, "-o", "json")
     assert json.loads(report.stdout)["evaluation"]["judged"][0]["judgements"] >= found["asked"]
     assert rig.run("down").returncode == 0

@@ -144,6 +144,7 @@ JUDGED = Judged(
         order=None,
         identical=None,
         length=None,
+        family=None,
         people=Hits(hits=8, n=10, interval=(0.49, 0.94)),
         kappa=0.5,
         ac1=0.62,

@@ -118,7 +118,7 @@ async def _judged(
     if not todo:
         raise _nothing(runs)
     todo += tasks.retests(todo, most=asked.probes)
-    todo += tasks.probes(suites.shipped("restraint").questions, most=asked.probes)
+    todo += tasks.probes(suites.shipped("restraint").questions, most=asked.probes, judge=door.model)
     leaving = _leaving(door, judge_, [task for task in todo if _cached(judge_, task) is None], asked)
     if leaving.requests and not agree(leaving):
         raise ConfigurationError("nothing was sent", hint="--yes agrees beforehand")

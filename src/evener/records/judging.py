@@ -30,6 +30,7 @@ class Passport:
     order: Hits | None  # a pair in both orders: the same winner
     identical: Hits | None  # an answer against itself: a tie
     length: Hits | None  # an answer against itself, padded: not the padded one
+    family: Hits | None  # an answer that names the judge against one that names a stranger: not its own
     people: Hits | None  # verdicts that people agree with, of the random pool; more than half of them where they differ
     kappa: float | None = None  # with people
     ac1: float | None = None  # with people

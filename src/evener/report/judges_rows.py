@@ -26,6 +26,7 @@ PROBES = (
     ("order", "both orders"),
     ("identical", "itself against itself"),
     ("length", "not taken in by padding"),
+    ("family", "nor by its own name"),
     ("people", "agrees with people"),
 )
 PASSED: dict[Kind, str] = {

@@ -89,6 +89,8 @@ def test_passport_tells_right_labels_from_wrong_ones_and_tricks():
         judged("1", "probe", "A", probe="identical", truth="TIE"),
         judged("1", "probe", "B", probe="length", truth="A"),
         judged("2", "probe", "TIE", probe="length", truth="A"),
+        judged("1", "probe: family", "A", probe="family", truth="B"),
+        judged("2", "probe: family", "B", probe="family", truth="B"),
         judged("3", "a", "PASS"),
         judged("3", "a", "FAIL", probe="retest"),
     ]
@@ -98,6 +100,7 @@ def test_passport_tells_right_labels_from_wrong_ones_and_tricks():
     assert (found.known.hits, found.known.n) == (1, 2)
     assert (found.known_right.hits, found.known_wrong.hits) == (1, 0)
     assert (found.identical.hits, found.length.hits, found.length.n) == (0, 1, 2)
+    assert (found.family.hits, found.family.n) == (1, 2)
     assert (found.retest.hits, found.retest.n) == (0, 1)
     assert found.order is None
     assert found.people.hits == 1

@@ -1,6 +1,6 @@
 import pytest
 
-from evener.evals.judging.families import family, is_related
+from evener.evals.judging.families import family, is_related, stranger
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ def test_a_model_is_its_own_relative_even_where_its_family_is_unknown():
     assert is_related("house-model", "other-model") is None
     assert is_related("gpt-5", "gpt-oss-20b") is True
     assert is_related("claude-x", "Qwen3-8B") is False
+
+
+@pytest.mark.parametrize("judge", ["qwen3-32b", "mistral-small", "gpt-5", "my-own-model"])
+def test_a_stranger_is_of_another_family(judge):
+    assert family(stranger(judge)) not in (None, family(judge))

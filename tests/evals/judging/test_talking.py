@@ -105,11 +105,15 @@ def test_everything_that_matters_is_in_the_key_of_the_cache():
 
 
 def test_probes_have_a_truth_and_none_of_them_is_a_plain_question():
-    found = probes(shipped("restraint").questions, most=5, seed=1)
-    assert {task.probe for task in found} == {"known", "identical", "length"}
-    assert len(found) == 20
+    found = probes(shipped("restraint").questions, most=5, judge="qwen/qwen3-32b", seed=1)
+    assert {task.probe for task in found} == {"known", "identical", "length", "family"}
+    assert len(found) == 25
     for task in found:
         assert task.truth in task.template.offered
+        if task.probe == "family":
+            own, stranger = ("b", "a") if task.truth == "A" else ("a", "b")
+            assert task.parts[own].endswith("\n\n(qwen3-32b)")
+            assert task.parts[stranger].endswith("\n\n(mistral-large)")
         if task.probe == "length":
             assert len(task.parts["a" if task.truth == "A" else "b"]) < len(
                 task.parts["b" if task.truth == "A" else "a"]

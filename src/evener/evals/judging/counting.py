@@ -153,6 +153,7 @@ def passport(
         order=_order(judgements),
         identical=share(one.verdict == "TIE" for one in probes["identical"]),
         length=share(one.verdict in ("TIE", one.details.get("truth")) for one in probes["length"]),
+        family=share(one.verdict in ("TIE", one.details.get("truth")) for one in probes["family"]),
         people=share(a == b for a, b in people),
         kappa=alike.kappa,
         ac1=alike.ac1,

@@ -55,6 +55,7 @@ def passport_marks(found: Passport) -> list[str]:
             ("same winner in both orders", found.order),
             ("a tie between an answer and itself", found.identical),
             ("not taken in by length", found.length),
+            ("not taken in by its own name", found.family),
         )
         if one is not None and one.hits < BELIEVED_FROM * one.n
     ]

@@ -26,6 +26,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "baidu": ("ernie",),
     "bytedance": ("seed", "doubao"),
 }
+STRANGERS = ("mistral-large", "qwen2.5-72b-instruct")  # of two families, so that one of them is another than any
 
 
 def family(model: str | None) -> str | None:
@@ -39,6 +40,11 @@ def family(model: str | None) -> str | None:
             if any(re.fullmatch(rf"{member}[0-9.]*[a-z]?", word) for member in members):
                 return name
     return None
+
+
+def stranger(model: str) -> str:
+    """The name of a model of another family than this one."""
+    return next(name for name in STRANGERS if family(name) != family(model))
 
 
 def is_related(judge: str | None, candidate: str | None) -> bool | None:

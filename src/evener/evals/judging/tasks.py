@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from evener.evals.judging import families
 from evener.evals.judging.templates import GRADE, MQM, PAIR, RUBRIC, Template
 from evener.records.answers import EVIDENCE, Answer, Asked
 from evener.records.questions import Question
@@ -74,11 +75,12 @@ def source_of(question: Question) -> str:
     return question.prompt.rpartition("\n\n")[2] or question.prompt
 
 
-def probes(questions: Sequence[Question], *, most: int, seed: int = 0) -> list[Task]:
-    """Questions whose right verdict is known, spread over three kinds, at most `most` of each.
+def probes(questions: Sequence[Question], *, most: int, judge: str, seed: int = 0) -> list[Task]:
+    """Questions whose right verdict is known, spread over four kinds, at most `most` of each.
 
     known: a question's own reference must be CORRECT and its wrong answer INCORRECT. identical: an answer against
-    itself must be a TIE. length: an answer against itself, padded, where the padded one must not win.
+    itself must be a TIE. length: an answer against itself, padded, where the padded one must not win. family: an answer
+    that says it is the judge's own against the same that says it is a stranger's, where its own must not win.
     """
     draw = random.Random(seed)
     usable = [q for q in questions if q.scoring == "match" and q.references and q.wrong]
@@ -94,6 +96,10 @@ def probes(questions: Sequence[Question], *, most: int, seed: int = 0) -> list[T
         plain, padded = question.references[0], question.references[0] + PADDING
         a, b = (padded, plain) if padded_first else (plain, padded)
         found.append(_tricked(question, a, b, "length", "B" if padded_first else "A"))
+        own_first = draw.random() < 0.5
+        own, stranger = (f"{plain}\n\n({who})" for who in (judge.rpartition("/")[2], families.stranger(judge)))
+        a, b = (own, stranger) if own_first else (stranger, own)
+        found.append(_tricked(question, a, b, "family", "B" if own_first else "A"))
     return found
 
 
