@@ -26,7 +26,7 @@ def detached(planned: Planned, *, name: str | None, as_json: bool) -> int:
 
     Raises HostBusy when a deployment of that name runs already.
     """
-    from evener.api import deployments
+    from evener.api import deployments, starting
     from evener.cli.live import LiveView
 
     called = name or deployments.slug(planned.weights.name)
@@ -35,14 +35,7 @@ def detached(planned: Planned, *, name: str | None, as_json: bool) -> int:
             f"{called} runs already (evener pid {pid})", hint="evener status; another --name, or evener down"
         )
     log = deployments.supervisor_log(called)
-    with log.open("w") as file:
-        supervisor = subprocess.Popen(
-            [sys.executable, "-P", "-m", "evener", *_same_command(sys.argv[1:])],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
+    supervisor = starting.started(_same_command(sys.argv[1:]), log).process
     try:
         with LiveView(as_json=as_json) as view:
             serves = run_async(_until_serving(called, supervisor, view))
