@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from evener.campaign.predict import Suites
 from evener.campaign.schedule import ONCE, schedule, speeds_prove, wishes
 from evener.records.campaign import AnswersAsked, Campaign, ContextAsked, Fetch, Schedule, Visit
@@ -91,6 +93,14 @@ def test_every_load_of_ours_begins_with_a_canary_and_then_measures_all_that_is_a
     assert units["huge/auto/1"] == []
     flat = [unit for visit in made(campaign).visits for unit in visit.units]
     assert len({unit.id for unit in flat}) == len(flat)
+
+
+def test_the_first_canary_of_each_contestant_is_asked_twice_and_no_other() -> None:
+    found = made()
+    for contestant, once in (("small", 100 / 50 / 60), ("large", 100 / 20 / 60)):
+        canaries = [v.units[0].minutes or 0.0 for v in found.visits if v.contestant == contestant and v.units]
+        assert canaries == pytest.approx([2 * once, *[once] * (len(canaries) - 1)])
+        assert len(canaries) > 1
 
 
 def test_cables_are_for_several_machines_and_contexts_for_all() -> None:

@@ -9,7 +9,7 @@ canaries prove.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evener.campaign import predict
@@ -57,7 +57,8 @@ def schedule(
 ) -> Schedule:
     """Every visit in order. `answered` is the plan's answer to each of `wishes`, and to what those are held against."""
     loads = list(_loads(campaign, answered))
-    visits = [visit for block in range(1, campaign.repeats + 1) for visit in _block(campaign, loads, block, suites)]
+    blocks = range(1, campaign.repeats + 1)
+    visits = list(_noise_first(visit for block in blocks for visit in _block(campaign, loads, block, suites)))
     whole = predict.total(visits)
     said = [*notes, *_notes(campaign, loads), *predict.assumptions(campaign, visits, fetches)]
     return Schedule(
@@ -149,6 +150,21 @@ def _block(campaign: Campaign, loads: Sequence[Load], block: int, suites: Suites
     order = random.Random(f"campaign/{campaign.seed}/{block}")
     order.shuffle(made)
     return [_visit(campaign, load, block, suites, loads) for load in made]
+
+
+def _noise_first(visits: Iterable[Visit]) -> Iterator[Visit]:
+    """A contestant's first canary is asked twice: how far it parts from itself is the noise of all the others."""
+    begun: set[str] = set()
+    for visit in visits:
+        first = visit.contestant not in begun
+        begun |= {visit.contestant} if visit.units else set()
+        yield replace(visit, units=tuple(map(_twice, visit.units))) if first else visit
+
+
+def _twice(unit: Unit) -> Unit:
+    if unit.measure != "canary" or unit.minutes is None:
+        return unit
+    return replace(unit, minutes=2 * unit.minutes)
 
 
 def _visit(campaign: Campaign, load: Load, block: int, suites: Suites, loads: Sequence[Load]) -> Visit:
