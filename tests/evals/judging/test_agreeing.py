@@ -90,6 +90,17 @@ def test_two_judges_of_one_name_are_told_apart_by_their_parameters():
     assert list(by_judge([judged(1, "PASS"), hot])) == ["j at h", "j at h (2)"]
 
 
+def test_a_request_that_failed_belongs_to_the_judge_that_answers_under_another_name():
+    lost = replace(judged(2, None, judge="best"), outcome="judge_error")
+    (name,) = by_judge([judged(1, "PASS", judge="best-2026-01"), lost])
+    assert name == "best-2026-01 at h"
+    assert list(by_judge([judged(1, "PASS", judge="x"), judged(1, "PASS", judge="y"), lost])) == [
+        "x at h",
+        "y at h",
+        "best at h",
+    ]
+
+
 def test_alpha_of_judges_and_people_agrees_with_the_peer():
     draw = random.Random(2)
     judgements, reviews, table = [], [], []

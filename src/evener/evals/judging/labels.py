@@ -31,6 +31,7 @@ def by_judge(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
     for one in known:
         if one.judge.prompt_sha256 == latest[_who(one.judge), one.details.get("template")]:
             found[_who(one.judge)].append(one)
+    _give_errors_back(found)
     names: Counter[str] = Counter()
     named = {}
     for mine in found.values():
@@ -38,6 +39,22 @@ def by_judge(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
         names[name] += 1
         named[name if names[name] == 1 else f"{name} ({names[name]})"] = mine
     return named
+
+
+def _give_errors_back(found: dict[str, list[Judgement]]) -> None:
+    """A request that failed calls the judge what it was asked as, a reply what it is: errors belong to the judge there
+    that answered, where there is but one."""
+    for who, mine in list(found.items()):
+        if any(one.outcome != "judge_error" for one in mine):
+            continue
+        door = replace(mine[0].judge, model="", prompt_sha256="")
+        others = [
+            theirs
+            for other, theirs in found.items()
+            if other != who and replace(theirs[0].judge, model="", prompt_sha256="") == door
+        ]
+        if len(others) == 1:
+            others[0].extend(found.pop(who))
 
 
 def _who(judge: JudgeIdentity) -> str:
