@@ -7,11 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from eval_samples import judged_verdicts
 
 from evener.api import campaign_data, campaign_reports
 from evener.codec import to_data
 from evener.errors import RunUnreadable
-from evener.report.campaign.parts import CampaignStory, PlaceStory
+from evener.records.load import ClientCost
+from evener.report.against_parts import SideFigure
+from evener.report.campaign import written
+from evener.report.campaign.pairs import ONE, by_speed, pair
+from evener.report.campaign.parts import BlockFigure, CampaignStory, PlaceStory, Reading
 from evener.report.campaign.story import tell
 from evener.report.language import Say
 
@@ -294,3 +299,107 @@ def test_without_answers_speed_alone_rules_nothing_out(whole_campaign: Path) -> 
         "31 % slower than north-q4", "its answers were not judged: speed alone rules nothing out",
     )  # fmt: skip
     assert silent.pareto == ()
+
+
+def with_users(read: campaign_data.Read, contestant: str, block: int, **changes: object) -> CampaignStory:
+    """The story, were the users of one load another result."""
+    (unit,) = [
+        u.id
+        for v in read.data.state.schedule.visits
+        for u in v.units
+        if (v.contestant, v.block, v.role, v.candidate, u.name) == (contestant, block, "baseline", "alpha", "users")
+    ]
+    run = read.data.units[unit]
+    assert run.summary is not None
+    (stage,) = run.summary.stages
+    assert stage.users is not None
+    users = replace(stage.users, **changes)  # type: ignore[arg-type]
+    other = replace(run, summary=replace(run.summary, stages=(replace(stage, users=users),)))
+    return tell(replace(read.data, units=read.data.units | {unit: other}), read.known, Say("en"))
+
+
+def test_what_must_not_be_used_is_in_no_figure_and_says_why(whole_campaign: Path) -> None:
+    found = with_users(campaign_data.read(whole_campaign), "north-q4", 2, validity="the prompt came from a cache")
+    north = place(found, "north-q4", "alpha alone")
+    assert (north.state, north.why) == ("in part", "must not be used: the prompt came from a cache")
+    assert [one.block for one in north.levels[0].each.blocks] == [1]
+    assert ("invalid", "the prompt came from a cache") in [(one.kind, one.why) for one in found.troubles]
+    # the other block still stands against its partner of the same block
+    assert {f.blocks for f in found.second_machine[0].figures if f.about == "8 users"} == {1}
+
+
+def test_figures_of_a_saturated_client_may_be_used_and_are_marked(whole_campaign: Path) -> None:
+    slow = ClientCost(cpu_s=9.0, saturated=True)
+    found = with_users(campaign_data.read(whole_campaign), "north-q4", 2, client=slow)
+    text = "the measuring client was saturated, the server may be faster than these figures say: "
+    assert any(c.grave and c.text == f"{text}north-q4/alpha/8192/2/users" for c in found.cautions)
+    assert place(found, "north-q4", "alpha alone").blocks == (1, 2)
+
+
+def test_a_change_within_the_noise_separates_nothing(whole_campaign: Path) -> None:
+    """Intervals that are apart do not make a difference of 1 % one, where a load differs by 1.6 % from itself."""
+    read = campaign_data.read(whole_campaign)
+    found = tell(read.data, read.known, Say("en"))
+    mine = place(found, "north-q4", "alpha alone")
+    assert mine.one_user is not None
+
+    def narrow(rates: tuple[float, float]) -> PlaceStory:
+        blocks = tuple(
+            BlockFigure(block=n, unit="u", figure=SideFigure(value=r, interval=(r - 0.1, r + 0.1), n=50, basis="95 %"))
+            for n, r in enumerate(rates, start=1)
+        )
+        assert mine.one_user is not None
+        return replace(mine, levels=(), one_user=replace(mine.one_user, blocks=blocks, value=sum(rates) / 2))
+
+    base, near, far = narrow((100.0, 102.0)), narrow((101.0, 103.0)), narrow((105.0, 107.0))
+    words = [one.outcome for other in (near, far) if (one := by_speed(base, other, {"one user": 0.016}, Say("en")))]
+    assert words == ["cannot be separated", "faster"]
+
+
+def test_blocks_that_say_different_things_separate_nothing() -> None:
+    def reading(*rates: float) -> Reading:
+        blocks = tuple(
+            BlockFigure(block=n, unit="u", figure=SideFigure(value=r, interval=(r - 1, r + 1), n=50, basis="95 %"))
+            for n, r in enumerate(rates, start=1)
+        )
+        return Reading(id="x", name="one user", about="", unit="tok/s", value=rates[0], interval=None, n=100,
+                       basis="95 %", blocks=blocks)  # fmt: skip
+
+    found = pair(ONE, "", reading(100, 100), reading(90, 110), {}, Say("en"))
+    assert (found.outcome, found.by) == ("cannot be separated", "every block")
+    six = pair(ONE, "", reading(*[100] * 6), reading(90, 91, 92, 91, 90, 92), {}, Say("en"))
+    assert (six.outcome, six.by) == ("slower", "signed ranks")
+    assert six.interval == pytest.approx((-0.10, -0.08))
+
+
+def judged(read: campaign_data.Read, *, marks: tuple[str, ...] = ()) -> campaign_data.Read:
+    """The same campaign, were a judge's errors in translations known: alpha is north, beta is south."""
+    penalty = judged_verdicts("judge-1").penalties[0]
+    names = {"alpha": "north-q4", "beta": "south-q5"}
+    penalty = replace(
+        penalty,
+        judged=replace(penalty.judged, marks=marks),
+        standings=tuple(replace(s, candidate=names[s.candidate]) for s in penalty.standings),
+        best=("north-q4",),
+        dropped=("south-q5",),
+    )
+    assert read.known.verdicts is not None
+    verdicts = replace(read.known.verdicts, penalties=(penalty,))
+    return replace(read, known=replace(read.known, verdicts=verdicts))
+
+
+def test_a_judge_against_whom_nothing_speaks_can_rule_out(whole_campaign: Path) -> None:
+    read = judged(campaign_data.read(whole_campaign))
+    found = tell(read.data, read.known, Say("en"))
+    (penalty,) = found.penalties
+    assert penalty.sentence == "north-q4 is the best; ruled out: south-q5"
+    assert next(one.word for one in found.contestants if one.name == "south-q5") == "behind in answers"
+
+
+def test_a_judge_with_a_mark_against_it_is_shown_and_rules_nobody_out(whole_campaign: Path) -> None:
+    read = judged(campaign_data.read(whole_campaign), marks=("judges its own family: north",))
+    found = tell(read.data, read.known, Say("en"))
+    assert len(found.penalties) == 1
+    assert next(one.word for one in found.contestants if one.name == "south-q5") == "cannot be ruled out"
+    text = written.markdown(found, Say("en"))
+    assert "| north-q4 | 12.5 | 4-21 | 14.0 | 63 | 15 | 1 |" in text
