@@ -48,7 +48,7 @@ class Answer:
     """
 
     asked: Asked
-    outcome: Outcome
+    outcome: Outcome  # how it ended; only "ok", "abstained" and "format_invalid" are evidence about the model
     text: str
     seed: int
     at: datetime
