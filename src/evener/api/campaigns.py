@@ -19,7 +19,7 @@ from evener.api.rig import Rig
 from evener.api.session import OnMessage
 from evener.campaign.journal import state_of, status_of
 from evener.codec import to_data
-from evener.edges import notify, run_folder
+from evener.edges import deployments, notify, run_folder
 from evener.edges.control import Message
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, EvenerError, Interrupted, NameUnknown, RunUnreadable
@@ -180,9 +180,11 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
         while left := journal.state.left:
             await campaign_visits.made(left[0], sitting)
             campaign_dropping.dropped(journal, left[0])
+        await campaign_judging.judged(sitting)
     except OverBudget as over:
         return str(over)
-    await campaign_judging.judged(sitting)
+    finally:
+        deployments.forget(sitting.deployment)  # one that failed is told by its visit
     return None
 
 
