@@ -25,7 +25,14 @@ from evener.web.safety import Rules, Safety
 from evener.web.speaking import COOKIE as LANGUAGE_COOKIE
 from evener.web.speaking import LANGUAGES, language_of, say_in
 
-PAGES = (("Rig", "/"), ("Plan", "/plan"), ("Deployments", "/deploy"), ("Runs", "/runs"), ("Review", "/review"))
+PAGES = (
+    ("Rig", "/"),
+    ("Plan", "/plan"),
+    ("Deployments", "/deploy"),
+    ("Live", "/live"),
+    ("Runs", "/runs"),
+    ("Review", "/review"),
+)
 YEAR_S = 31_536_000
 STYLES = (("evener.report", ("templates", "report.css")), ("evener.web", ("static", "page.css")))
 STATUS = {NameUnknown: 404, ConfigurationError: 400}
@@ -60,14 +67,14 @@ class Ui:
 
 def create(*, rig: str | None, rules: Rules, language: str | None = None) -> Safety:
     """The page for the rig file `rig` (None for the usual one), behind `rules`."""
-    from evener.web.pages import deploy, explorer, review, runs
+    from evener.web.pages import deploy, explorer, live, review, runs
     from evener.web.pages import rig as rig_page
 
     app = FastAPI(title="evener", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.ui = Ui(rules=rules, now=Now(rig), templates=_templates(), language=language)
     static = Path(str(files("evener.web").joinpath("static")))
     app.mount("/static", _Static(directory=static), name="static")
-    for page in (rig_page, explorer, deploy, runs, review):
+    for page in (rig_page, explorer, deploy, live, runs, review):
         app.include_router(page.router)
     app.add_api_route("/style.css", _style, methods=["GET"])
     app.add_api_route("/language/{code}", _language, methods=["GET"])

@@ -101,7 +101,7 @@ async def one(request: Request, name: str) -> HTMLResponse:
     hosts = sorted({process.host for process in found.processes}) or list(found.candidate.hosts)
     ui = ui_of(request)
     past = [
-        Markup(_text(ui, request, template, values))
+        Markup(text_of(ui, request, template, values))
         for fact in await asyncio.to_thread(_facts, found)
         for _, template, values in _of_fact(fact.kind, fact.data)
     ]
@@ -157,12 +157,12 @@ async def _told(ui: Ui, request: Request, name: str) -> AsyncIterator[str]:
     """Server-sent events; at the end one that says so."""
     async for message in deployments.follow(name):
         for event, template, values in _parts(message):
-            yield sse(event, _text(ui, request, template, values))
+            yield sse(event, text_of(ui, request, template, values))
     say = say_of(request)
     yield sse("over", say("its supervisor has ended"))
 
 
-def _text(ui: Ui, request: Request, template: str, values: Mapping[str, Any]) -> str:
+def text_of(ui: Ui, request: Request, template: str, values: Mapping[str, Any]) -> str:
     return bytes(ui.page(request, template, **values).body).decode()
 
 
