@@ -12,12 +12,13 @@ from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals import review
 from evener.evals.judging import counting, families
-from evener.evals.judging.everybody import Everybody, everybody, passport_marks
+from evener.evals.judging.everybody import Everybody, everybody, passport_marks, unread_marks
 from evener.evals.judging.scores import left_to_judges
 from evener.records.answers import Answer, Judgement, Review
 from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.questions import Question
 from evener.report.evals_parts import Evaluated, Judged, Jury, Labels
+from evener.report.words import model_file
 
 
 def read(data: RunData) -> Evaluated | None:
@@ -80,7 +81,7 @@ def _one_judge(house: Everybody, name: str, questions: Mapping[str, Question], r
     known = [one for one in mine if one.probe is not None or one.asked.question in questions]
     passport, judge = house.passport(name), mine[0].judge
     names = (result.model, result.candidate) if result else ()
-    own = [name for name in dict.fromkeys(names) if families.is_related(judge.model, name)]
+    own = [model_file(name) for name in dict.fromkeys(names) if families.is_related(judge.model, name)]
     return Judged(
         judge=judge,
         judgements=len(mine),
@@ -90,7 +91,7 @@ def _one_judge(house: Everybody, name: str, questions: Mapping[str, Question], r
         rubric=counting.rubric_results(mine, house.clusters),
         pairs=counting.pair_results(mine, house.clusters),
         passport=passport,
-        marks=(*(f"judges its own family: {name}" for name in own), *passport_marks(passport)),
+        marks=(*(f"judges its own family: {name}" for name in own), *unread_marks(mine), *passport_marks(passport)),
         corrected=house.corrections(name),
     )
 

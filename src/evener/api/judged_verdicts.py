@@ -10,13 +10,13 @@ from evener.edges import run_folder
 from evener.edges.run_folder import RunData
 from evener.errors import ConfigurationError, NameUnknown
 from evener.evals.judging import counting, families, labels
-from evener.evals.judging.everybody import Everybody, everybody, passport_marks
+from evener.evals.judging.everybody import Everybody, everybody, passport_marks, unread_marks
 from evener.evals.judging.scores import JudgedSuite, by_judges, kinds_of, penalties
 from evener.evals.judging.tasks import source_of
 from evener.evals.penalties import Direction, penalty_verdict
 from evener.evals.scoring.translation import units
 from evener.evals.verdicts import LEVEL, MARGIN, Dimension, verdict
-from evener.records.answers import Answer, Asked, Judgement, Review
+from evener.records.answers import Answer, Asked, JudgeIdentity, Judgement, Review
 from evener.records.evaluation import EvalResult
 from evener.records.judging import Kind, Majority, PairJudged, Passport, Together
 from evener.records.questions import Question, Suite
@@ -247,11 +247,11 @@ def _by(case: _Case, kind: Kind, judges: Sequence[str], names: Sequence[str]) ->
         kind=kind,
         judges=tuple(identities),
         passports=tuple(passports),
-        marks=tuple(_marks(case, judge.model, names) for judge in identities if _marks(case, judge.model, names))
+        marks=tuple(mark for judge in identities for mark in _own_family(case, judge, names))
         + tuple(
-            f"{judge.model}: {mark}"
-            for judge, passport in zip(identities, passports, strict=True)
-            for mark in passport_marks(passport)
+            f"{judge.called}: {mark}"
+            for name, judge, passport in zip(judges, identities, passports, strict=True)
+            for mark in (*unread_marks(house.judges[name]), *passport_marks(passport))
         ),
         together=case.together.get(kind),
         corrected=tuple(one for one in corrected if one.candidate in names),
@@ -259,10 +259,11 @@ def _by(case: _Case, kind: Kind, judges: Sequence[str], names: Sequence[str]) ->
     )
 
 
-def _marks(case: _Case, judge: str, names: Sequence[str]) -> str:
+def _own_family(case: _Case, judge: JudgeIdentity, names: Sequence[str]) -> Iterator[str]:
     known = [name for name in names if name in case.heard]
-    own = [name for name in known if any(families.is_related(judge, model) for model in case.heard[name].models)]
-    return f"{judge} judges its own family: {', '.join(own)}" if own else ""
+    own = [n for n in known if any(families.is_related(judge.model, model) for model in case.heard[n].models)]
+    if own:
+        yield f"{judge.called} judges its own family: {', '.join(own)}"
 
 
 def _unjudged(case: _Case, suite: Suite, kind: Kind) -> Iterator[str]:

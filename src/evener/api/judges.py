@@ -28,6 +28,7 @@ from evener.records.evaluation import EvalAsked
 from evener.records.events import Progress
 from evener.records.judging import JudgeResult
 from evener.records.questions import Question
+from evener.report.words import model_file
 from evener.together import together
 
 ATTEMPTS = 3
@@ -154,18 +155,19 @@ def _relations(door: Door, runs: Sequence[_Run], *, wanted: bool) -> list[str]:
             relative = next((mine for mine in door.names if families.is_related(mine, name)), None)
             if relative and not wanted:
                 raise ConfigurationError(
-                    f"{relative} would judge {name}, a relative", hint="another judge, or --related and be marked"
+                    f"{model_file(relative)} would judge {model_file(name)}, a relative",
+                    hint="another judge, or --related and be marked",
                 )
             if relative:
-                marks.append(f"judges its own family: {name}")
+                marks.append(f"judges its own family: {model_file(name)}")
     known = any(families.family(mine) is not None for mine in door.names)
-    return list(dict.fromkeys(marks)) + ([] if known else [f"nobody here knows the family of {door.model}"])
+    return list(dict.fromkeys(marks)) + ([] if known else [f"nobody here knows the family of {model_file(door.model)}"])
 
 
 def _called(model: str, runs: Sequence[_Run]) -> list[str]:
     """What must be said once the replies have told whose they are."""
     names = dict.fromkeys(name for run in runs for name in (run.model, run.asked.candidate) if name)
-    return [f"judges its own family: {name}" for name in names if families.is_related(model, name)]
+    return [f"judges its own family: {model_file(name)}" for name in names if families.is_related(model, name)]
 
 
 def _todo(runs: Sequence[_Run]) -> list[Task]:
@@ -335,7 +337,16 @@ def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: 
         rubric=counting.rubric_results(judgements, clusters),
         pairs=counting.pair_results(judgements, clusters),
         passport=found,
-        marks=tuple(dict.fromkeys((*marks, *_called(identity.model, runs), *everybody.passport_marks(found)))),
+        marks=tuple(
+            dict.fromkeys(
+                (
+                    *marks,
+                    *_called(identity.model, runs),
+                    *everybody.unread_marks(judgements),
+                    *everybody.passport_marks(found),
+                )
+            )
+        ),
         corrected=house.corrections(name),
         majority=house.majority,
         together=house.together,

@@ -53,7 +53,7 @@ def show(found: JudgeResult, *, as_json: bool) -> None:
     if as_json:
         show_json(to_data(found))
         return
-    out.print(f"[bold]{escape(found.judge.model)}[/] at {escape(found.judge.provider)}")
+    out.print(f"[bold]{escape(found.judge.called)}[/] at {escape(found.judge.provider)}")
     for table in (_mqm(found), _rubric(found), _pairs(found)):
         if table is not None:
             out.print(table)

@@ -102,6 +102,16 @@ class JudgeIdentity:
     prompt_sha256: str  # of the template
     parameters: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def called(self) -> str:
+        """The model by its file's name where a server at home tells the whole path; "org/model" stays."""
+        is_path = self.model.startswith("/") or self.model[1:3] in (":\\", ":/")
+        return self.model.replace("\\", "/").rpartition("/")[2] if is_path else self.model
+
+    @property
+    def name(self) -> str:
+        return f"{self.called} at {self.provider}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:

@@ -77,7 +77,7 @@ def _cautions(found: Evaluated) -> Iterator[Caution]:
         yield from _suite(one, result)
     for judged in found.judged:
         for mark in judged.marks:
-            yield Caution(grave=False, text=f"the judge {judged.judge.model}: {mark}")
+            yield Caution(grave=False, text=f"the judge {judged.judge.called}: {mark}")
     told = {
         f"{one.suite}: {one.truncated:.0%} of the answers were cut short" for one in result.results if one.truncated
     }

@@ -154,14 +154,14 @@ def _alike(pair: Alike, one: Together) -> str:
 
 def by_line(by: JudgedBy) -> str:
     """By whom: one judge, or more than half of several."""
-    names = [f"{judge.model} at {judge.provider}" for judge in by.judges]
+    names = [judge.name for judge in by.judges]
     return f"judged by {names[0]}" if len(names) == 1 else f"judged by more than half of {listed(names)}"
 
 
 def by_lines(by: JudgedBy) -> list[str]:
     """What these judges are worth, how far they and people agree, and what people make of their shares. What speaks
     against them stands in front of the whole verdict."""
-    lines = [passport_line(passport, of=judge.model) for judge, passport in zip(by.judges, by.passports, strict=True)]
+    lines = [passport_line(passport, of=judge.called) for judge, passport in zip(by.judges, by.passports, strict=True)]
     if by.together is not None:
         lines += together_lines(by.together)
     if by.split:
@@ -188,6 +188,6 @@ def _agreement(one: Labels) -> str:
 def titled(found: Sequence[Judged], jury: Jury | None) -> Iterator[tuple[str, list[str]]]:
     """(title, lines) of each judge, then of all together."""
     for one in found:
-        yield f"Judged by {one.judge.model} at {one.judge.provider}", judge_lines(one)
+        yield f"Judged by {one.judge.name}", judge_lines(one)
     if jury is not None and (lines := jury_lines(jury)):
         yield "Judges and people together", lines

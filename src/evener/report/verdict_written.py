@@ -155,7 +155,7 @@ def _measure(name: str, candidate: str, measure: Measure, one: DimensionVerdict)
 
 
 def _judges(by: JudgedBy | None) -> str | None:
-    return None if by is None else "; ".join(f"{judge.model} at {judge.provider}" for judge in by.judges)
+    return None if by is None else "; ".join(judge.name for judge in by.judges)
 
 
 def _penalty_rows(one: PenaltyVerdict, found: Verdicts) -> Iterator[Row]:

@@ -45,6 +45,13 @@ def everybody(judgements: Sequence[Judgement], reviews: Sequence[Review], cluste
     return Everybody(judges=judges, voices=agreeing.voices(judges, reviews), clusters=clusters)
 
 
+def unread_marks(judgements: Sequence[Judgement]) -> list[str]:
+    """A judge of whose replies many hold no verdict: what is left may be the easy part."""
+    replies = [one for one in judgements if one.outcome != "judge_error"]
+    unread = sum(one.verdict is None for one in replies)
+    return [f"no verdict in {unread} of {len(replies)} replies"] if unread > (1 - BELIEVED_FROM) * len(replies) else []
+
+
 def passport_marks(found: Passport) -> list[str]:
     """What speaks against a judge: probes that it failed too often."""
     return [

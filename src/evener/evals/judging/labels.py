@@ -35,7 +35,7 @@ def by_judge(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
     names: Counter[str] = Counter()
     named = {}
     for mine in found.values():
-        name = name_of(mine[0].judge)
+        name = mine[0].judge.name
         names[name] += 1
         named[name if names[name] == 1 else f"{name} ({names[name]})"] = mine
     return named
@@ -65,11 +65,7 @@ def _who(judge: JudgeIdentity) -> str:
 def name_in(judges: Mapping[str, Sequence[Judgement]], judge: JudgeIdentity) -> str:
     """The name under which `by_judge` lists a judge; its own where it is not there."""
     known = (name for name, mine in judges.items() if _who(mine[0].judge) == _who(judge))
-    return next(known, name_of(judge))
-
-
-def name_of(judge: JudgeIdentity) -> str:
-    return f"{judge.model} at {judge.provider}"
+    return next(known, judge.name)
 
 
 def kind_of(one: Judgement) -> Kind | None:
