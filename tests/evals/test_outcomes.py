@@ -88,6 +88,13 @@ def test_error_keeps_its_message():
     assert (found.outcome, found.detail) == ("http_error", "HTTP 500: Context size has been exceeded.")
 
 
+def test_no_control_sequence_of_an_error_reaches_a_terminal():
+    body = json.dumps({"error": {"message": "no\x1b[2J\nway"}}).encode()
+    for status, content in ((400, body), (500, b"no\x1b[2J\nway")):
+        found = read(ChatReply(ending="complete", seconds=0, status=status, body=content))
+        assert found.detail == f"HTTP {status}: no\ufffd[2J way"
+
+
 def test_silence_is_a_timeout():
     assert read(ChatReply(ending="timeout", seconds=9, detail="no answer")).outcome == "timeout"
 

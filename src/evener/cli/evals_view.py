@@ -12,7 +12,7 @@ from evener.codec import to_data
 from evener.errors import ConfigurationError, Interrupted, ResultInvalid
 from evener.records.evaluation import EvalPlan, EvalResult
 from evener.report import evals_rows, evals_view
-from evener.report.words import count
+from evener.report.words import count, plain
 
 if TYPE_CHECKING:
     from evener.api.evals import Evaluated
@@ -45,10 +45,11 @@ def show(found: Evaluated, *, as_json: bool) -> None:
         show_json(to_data(found.result) | {"conditions": to_data(found.conditions), "run": str(found.path)})
         return
     result = found.result
-    out.print(f"[bold]{escape(result.candidate)}[/] ({escape(result.model or 'unnamed model')})")
+    model = plain(result.model or "unnamed model")
+    out.print(f"[bold]{escape(plain(result.candidate))}[/] ({escape(model)})")
     out.print(evals_view.scores_table(result))
     for line in remarks(result):
-        out.print(escape(line), soft_wrap=True)
+        out.print(escape(plain(line)), soft_wrap=True)
     if (measured := evals_view.measures_table(result)) is not None:
         out.print(measured)
     out.print(f"run: {escape(str(found.path))}", soft_wrap=True)

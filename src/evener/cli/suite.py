@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evener.cli.console import out, show_json
+from evener.report.words import plain, prose
 
 app = typer.Typer(no_args_is_help=True, help="Questions for evener eval: ours, and your own.")
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
@@ -59,11 +60,15 @@ def show(
         out.print(f"[bold]{escape(one.id)}[/] {escape(one.category)}, scored by {one.scoring}; {escape(one.source)}")
         for label, text in (("context", one.context), ("asks", one.prompt), ("tests", one.tests)):
             if text:
-                out.print(f"  [dim]{label}[/] {escape(text)}")
+                out.print(f"  [dim]{label}[/] {_shown(text)}")
         for text in one.references:
-            out.print(f"  [green]right[/] {escape(text)}")
+            out.print(f"  [green]right[/] {_shown(text)}")
         for text in one.wrong:
-            out.print(f"  [red]wrong[/] {escape(text)}")
+            out.print(f"  [red]wrong[/] {_shown(text)}")
+
+
+def _shown(text: str) -> str:
+    return escape(plain(prose(text)))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evener.dialects.openai_errors import one_line
 from evener.ports import ChatReply
 from evener.records.answers import Outcome
 
@@ -129,11 +130,11 @@ def _table(value: object) -> dict[str, Any]:
 def _error(document: Mapping[str, Any], body: bytes) -> str:
     error = document.get("error")
     message = error.get("message") if isinstance(error, dict) else error
-    return str(message) if message else _start(body)
+    return one_line(str(message)) if message else _start(body)
 
 
 def _start(body: bytes) -> str:
-    return body[:200].decode(errors="replace").strip() or "an empty body"
+    return one_line(body[:1000].decode(errors="replace")) or "an empty body"
 
 
 def _text(value: object) -> str:
