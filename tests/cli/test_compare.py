@@ -182,11 +182,12 @@ def test_names_that_nobody_knows_are_told_all_at_once() -> None:
     found = faults(
         'layouts = ["auto", "clutser"]\ncables = ["5gb"]\n[speed]\n[[models]]\nmodel = "qwen3.6-35b"\n'
         '[[models]]\nmodel = "qwen3-0.6b:Q8_0"\nflags = ["-ngl", "3"]\n[[models]]\nmodel = "qwen3-0.6b:Q9"\n'
-        '[[models]]\nmodel = "gemma-3-27b:Q6_K"\n[answers]\nsuites = ["nowhere.jsonl"]\n'
+        '[[models]]\nmodel = "gemma-3-27b:Q6_K"\nquantise = ["Q9_9"]\n[answers]\nsuites = ["nowhere.jsonl"]\n'
     )
     assert "qwen3.6-35b-a3b" in found["qwen3.6-35b"]
     assert "evener decides this itself" in found["qwen3-0.6b-Q8_0"]
     assert "the catalogue has no Q9" in found["qwen3-0.6b-Q9"]
+    assert "llama-quantize makes no such type" in found["gemma-3-27b-Q6_K-Q9_9"]
     assert "nowhere.jsonl" in found["answers"]
     assert "5gb" in found["cables"]
     again = faults('layouts = ["auto", "clutser"]\n[speed]\n[[models]]\nmodel = "gemma-3-27b:Q6_K"\n')

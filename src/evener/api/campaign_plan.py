@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from evener import config, profiles
-from evener.api import eval_plans, evals, models, plans, quantising
+from evener.api import campaign_models, eval_plans, evals, models, plans, quantising
+from evener.api.campaign_models import ModelKnown
+from evener.api.campaign_placing import placement
 from evener.api.campaign_units import CANARY, CANARY_TOKENS
 from evener.api.deployments import checked
-from evener.api.models import Beside
 from evener.api.rig import Rig
 from evener.campaign.eliminate import fits_budget
 from evener.campaign.first_campaign import first_campaign
@@ -24,7 +25,6 @@ from evener.campaign.placement import Placement, Wish
 from evener.campaign.predict import Suites
 from evener.campaign.schedule import schedule, speeds_prove, wishes
 from evener.config.campaign import Known, campaign_schema, load_campaign, parse_campaign
-from evener.dialects import hf_hub
 from evener.edges.writing import write_whole
 from evener.errors import (
     BadHeader,
@@ -34,26 +34,21 @@ from evener.errors import (
     ModelMissing,
 )
 from evener.evals.suites import SHIPPED
-from evener.fetching import is_url
-from evener.models import skeletons
 from evener.models.caches import ENCODERS
-from evener.models.shelf import DEMO_FILE, DEMO_NAME, Held
+from evener.models.shelf import Held
 from evener.plan.commands import Tools
-from evener.plan.verdict import best_alone
 from evener.plan.what_if import Asked, World
 from evener.ports import Report
 from evener.records.campaign import AnswersAsked, Campaign, Contestant, Fetch, Schedule
 from evener.records.card import Scan
 from evener.records.evaluation import EvalAsked
 from evener.records.events import Progress
-from evener.records.plan import Candidate, Plan, Predicted, Workload
+from evener.records.plan import Plan, Workload
 from evener.records.weights import Weights
 
 __all__ = ["Prepared", "prepare", "read", "require_real", "schema", "write_first"]
 
 CLUSTER, REPLICAS = "cluster", "replicas"
-DEMO_STAND_IN = "smollm2-135m:Q5_K_M"  # the catalogue's next larger one to Q4_1
-NOT_FETCHED = "demo is not fetched yet: sizes are those of the catalogue's Q5_K_M"
 NO_REPLICAS = "a copy does not fit on each of several machines"
 NO_SUCH_LAYOUT = "the plan has no such layout for it"
 SERVERS_OF_SEVERAL = (CLUSTER, REPLICAS)  # layouts that a rig of one machine does not have
@@ -92,16 +87,16 @@ def require_real(prepared: Prepared) -> None:
             f"{prepared.rig.record.path}: {', '.join(stated)}: stated, so that nothing can be measured there",
             hint="--dry-run plans it; a rig file without such hosts can begin",
         )
-    nowhere = [one.model for one in prepared.schedule.fetches if one.how == "fetch" and not _can_be_fetched(one.model)]
+    nowhere = [
+        one.model
+        for one in prepared.schedule.fetches
+        if one.how == "fetch" and not campaign_models.can_be_fetched(one.model)
+    ]
     if nowhere:
         raise ModelMissing(
             f"known by their headers alone: {', '.join(nowhere)}",
             hint="evener models fetch hf:ORG/REPO:QUANT brings one here; then name its file",
         )
-
-
-def _can_be_fetched(model: str) -> bool:
-    return is_url(model) or hf_hub.is_name(model) or model.lower() == DEMO_NAME
 
 
 def _exchange(profile: str) -> int:
@@ -139,16 +134,6 @@ async def prepare(campaign: Campaign, *, report: Report, rig: Rig | None = None)
     return Prepared(campaign=replace(work.campaign, rig=found), text=text, rig=rig, scan=scan, schedule=made)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """A contestant's model as it is known, and where it has to come from."""
-
-    weights: Weights
-    beside: Beside
-    how: str  # "here", "fetch", "quantise"
-    source: Weights | None = None  # what it is made of, where it is made here
-
-
 @dataclass(kw_only=True)
 class _Planning:
     """One campaign being planned. `faults` gathers what the file says and nobody knows."""
@@ -158,7 +143,7 @@ class _Planning:
     scan: Scan
     tools: Tools
     report: Report
-    models: dict[str, _Read] = field(default_factory=dict)  # contestant -> its model
+    models: dict[str, ModelKnown] = field(default_factory=dict)  # contestant -> its model
     faults: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     suites: Suites = field(default_factory=Suites)
@@ -182,7 +167,7 @@ class _Planning:
         self.report(Progress(what="reading models", detail=one.name))
         try:
             checked(one.flags)
-            self.models[one.name] = await _model(one)
+            self.models[one.name] = await campaign_models.known(one)
         except (ConfigurationError, ModelMissing, BadHeader) as error:
             self.faults.append((one.name, error.message + (f" ({error.hint})" if error.hint else "")))
 
@@ -300,7 +285,7 @@ class _Planning:
             if source is not None and source.quantisation not in quantising.LOSSLESS:
                 yield f"{one.name} is made of {source.quantisation}: what that has lost stays lost"
         alone = [(one.model, self.models.get(one.name)) for one in self.campaign.contestants]
-        names = [model for model, known in alone if model and known and _is_catalogue(model, known)]
+        names = [model for model, known in alone if model and known and campaign_models.is_nowhere(model, known)]
         if names:
             yield (
                 f"known by their headers alone: {', '.join(dict.fromkeys(names))}: before it begins, "
@@ -316,58 +301,15 @@ class _Planning:
                 continue
             if known.source is not None and (one.model, None) not in told:
                 told.add((one.model, None))
-                yield _fetch(one.name, one.model, known.source)
+                yield campaign_models.fetch_of(one.name, one.model, known.source)
             told.add((one.model, one.quantise))
             if one.quantise is None:
-                yield _fetch(one.name, one.model, known.weights)
+                yield campaign_models.fetch_of(one.name, one.model, known.weights)
             else:
                 here = known.how == "here"
                 size = 0 if here else known.weights.file_bytes
                 name = f"{one.model} as {one.quantise}"
                 yield Fetch(contestant=one.name, model=name, bytes=size, how="here" if here else "quantise")
-
-
-def placement(candidate: Candidate, plan: Plan) -> Placement:
-    """A candidate as a schedule sees it."""
-    if not candidate.fits:
-        return Placement(candidate=None, why_not=candidate.why_not)
-    if candidate.kind == "replicas":
-        return Placement(candidate=candidate.name, hosts=candidate.hosts, copies=tuple(_copies(candidate, plan)))
-    if not candidate.one_server:
-        return Placement(candidate=None, why_not=f"{len(candidate.servers)} servers, and evener loads one at a time")
-    predicted = candidate.predicted or Predicted()
-    on_cards = [device for device in candidate.devices if device.position >= 0]
-    shares = [device.total_bytes / device.offered_bytes for device in on_cards if device.offered_bytes]
-    users, prefill = predicted.users_tokens_per_s, predicted.prefill_tokens_per_s
-    return Placement(
-        candidate=candidate.name,
-        hosts=candidate.hosts,
-        devices=tuple((device.host, device.card, device.layers) for device in candidate.devices if device.layers),
-        baseline=_baseline(plan) if len(candidate.hosts) > 1 else None,
-        load_s=predicted.load_s.value if predicted.load_s else None,
-        decode=predicted.decode_tokens_per_s,
-        users_tokens_per_s=users.value if users else None,
-        prefill_tokens_per_s=prefill.value if prefill else None,
-        fullest=max(shares, default=None),
-        cards_bytes=sum(device.total_bytes for device in on_cards),
-    )
-
-
-def _baseline(plan: Plan) -> str | None:
-    """The single machine that does best; where the model fits none, the one that lacks least."""
-    best = best_alone(plan.candidates, plan.workload.aim)
-    if best is not None:
-        return best.name
-    alone = [one for one in plan.candidates if one.kind == "host"] or [c for c in plan.candidates if c.kind == "card"]
-    return min(alone, key=lambda one: one.short_bytes).name if alone else None
-
-
-def _copies(candidate: Candidate, plan: Plan) -> Iterator[str]:
-    """Where each copy is: the best layout of its own host."""
-    for host in candidate.hosts:
-        own = best_alone([one for one in plan.candidates if one.hosts == (host,)], plan.workload.aim)
-        if own is not None:
-            yield own.name
 
 
 # ---- a first file
@@ -392,64 +334,6 @@ async def write_first(path: str | None = None, *, rig: str | None = None, force:
 def _can_run(one: Held) -> bool:
     """A whole model that generates text: no projector."""
     return one.problem is None and one.architecture not in (None, "clip", *ENCODERS)
-
-
-# ---- models
-
-
-async def _model(one: Contestant) -> _Read:
-    """The header of what a contestant runs. Raises ModelMissing, BadHeader, FetchFailed, ConfigurationError."""
-    assert one.model is not None
-    beside = await models.beside(one.mmproj, one.draft)
-    source = await _weights(one.model)
-    if one.quantise is None:
-        return _Read(weights=beside.of(source), beside=beside, how="here" if source.origin == "file" else "fetch")
-    made = await _made(one.model, source, one.quantise)
-    if made is not None:
-        return _Read(weights=beside.of(await models.weights(made)), beside=beside, how="here", source=source)
-    return _Read(weights=beside.of(_to_be_made(source, one.quantise)), beside=beside, how="quantise", source=source)
-
-
-async def _weights(model: str) -> Weights:
-    """Of the demo's model also before it is fetched."""
-    try:
-        return await models.weights(model)
-    except ModelMissing:
-        if model.lower() != DEMO_NAME:
-            raise
-    return replace(await models.weights(DEMO_STAND_IN), name=Path(DEMO_FILE).stem, estimate=NOT_FETCHED)
-
-
-async def _made(model: str, source: Weights, kind: str) -> str | None:
-    """The path of what is made of a model, where it is there."""
-    if source.origin != "file":
-        return None
-    return await quantising.made(model, kind, report=lambda _progress: None)
-
-
-def _to_be_made(source: Weights, kind: str) -> Weights:
-    """What llama-quantize would make of a model: as the catalogue has it, else as large as what it is made of."""
-    alike = (one for one in skeletons.alternatives(source) if _is_same_model(one, source))
-    found = next((one for one in alike if one.quantisation.upper() == kind.upper()), None)
-    if found is not None:
-        return replace(found, estimate=f"{kind} of {source.name} is made here: sizes are those of the catalogue")
-    return replace(source, estimate=f"{kind} of {source.name} is made here: planned as large as {source.quantisation}")
-
-
-def _is_same_model(one: Weights, other: Weights) -> bool:
-    return (one.architecture, one.layers, one.parameters) == (other.architecture, other.layers, other.parameters)
-
-
-def _is_catalogue(model: str, known: _Read) -> bool:
-    """Whether nobody has said where the file itself is."""
-    return (known.source or known.weights).origin == "catalogue" and not _can_be_fetched(model)
-
-
-def _fetch(contestant: str, model: str, weights: Weights) -> Fetch:
-    here = weights.origin == "file"
-    return Fetch(
-        contestant=contestant, model=model, bytes=0 if here else weights.file_bytes, how="here" if here else "fetch"
-    )
 
 
 def _asked(answers: AnswersAsked) -> EvalAsked:
