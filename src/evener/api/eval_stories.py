@@ -80,8 +80,8 @@ def _one_judge(house: Everybody, name: str, questions: Mapping[str, Question], r
     mine = house.judges[name]
     known = [one for one in mine if one.probe is not None or one.asked.question in questions]
     passport, judge = house.passport(name), mine[0].judge
-    names = (result.model, result.candidate) if result else ()
-    own = [model_file(name) for name in dict.fromkeys(names) if families.is_related(judge.model, name)]
+    names = dict.fromkeys(one for one in (result.model, result.candidate) if one) if result else {}
+    own = [model_file(one) for one in names if families.is_related(judge.model, one)]
     return Judged(
         judge=judge,
         judgements=len(mine),

@@ -325,6 +325,7 @@ def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: 
     house = everybody.everybody(run_folder.read_judgements(path), run_folder.read_reviews(path), clusters)
     name = labels.name_in(house.judges, identity)
     found = house.passport(name, judgements)
+    against = (*everybody.unread_marks(judgements), *everybody.passport_marks(found))
     return JudgeResult(
         judge=identity,
         asked=session.requests,
@@ -337,16 +338,7 @@ def _result(session: _Session, runs: Sequence[_Run], marks: list[str], partial: 
         rubric=counting.rubric_results(judgements, clusters),
         pairs=counting.pair_results(judgements, clusters),
         passport=found,
-        marks=tuple(
-            dict.fromkeys(
-                (
-                    *marks,
-                    *_called(identity.model, runs),
-                    *everybody.unread_marks(judgements),
-                    *everybody.passport_marks(found),
-                )
-            )
-        ),
+        marks=tuple(dict.fromkeys((*marks, *_called(identity.model, runs), *against))),
         corrected=house.corrections(name),
         majority=house.majority,
         together=house.together,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import krippendorff
 import pytest
 
-from evener.evals.judging.everybody import everybody
+from evener.evals.judging.everybody import everybody, unread_marks
 from evener.evals.judging.labels import by_judge, labels, majority
 from evener.records.answers import Asked, JudgeIdentity, Judgement, Review
 
@@ -99,6 +99,19 @@ def test_a_request_that_failed_belongs_to_the_judge_that_answers_under_another_n
         "y at h",
         "best at h",
     ]
+
+
+def test_a_judge_at_home_is_called_as_its_file_is():
+    at_home = JudgeIdentity(provider="127.0.0.1", model="/home/me/models/Judge-8B.Q4_1.gguf", prompt_sha256="0")
+    assert at_home.name == "Judge-8B.Q4_1.gguf at 127.0.0.1"
+    assert replace(at_home, model="qwen/qwen3-32b").called == "qwen/qwen3-32b"
+
+
+def test_many_replies_without_a_verdict_are_a_mark():
+    said = [judged(q, None if q < 3 else "PASS") for q in range(10)]
+    assert unread_marks(said) == ["no verdict in 3 of 10 replies"]
+    assert unread_marks(said[1:]) == ["no verdict in 2 of 9 replies"]
+    assert unread_marks(said[2:]) == []
 
 
 def test_alpha_of_judges_and_people_agrees_with_the_peer():
