@@ -25,8 +25,18 @@ GAPS = (0.05, 0.10, 0.20)
 # Standard deviation of paired differences in chrF, until runs have shown it: between a right and a wrong translation of
 # the same text it is 0.14 (zh-en) and 0.16 (en-zh) in our own suite.
 GRADED_SD = 0.15
-# Tokens of an answer without thinking, by scoring: assumptions, from what the references of our suites take.
-ANSWER_TOKENS = {"translation": 90, "match": 30, "tests": 300, "fill": 60, "edit": 120, "tool-call": 40, "checks": 70}
+# Tokens of an answer without thinking, by scoring: assumptions, from what the references of our suites take; before a
+# last line "Answer: ..." a model reckons.
+ANSWER_TOKENS = {
+    "translation": 90,
+    "match": 30,
+    "final": 200,
+    "tests": 300,
+    "fill": 60,
+    "edit": 120,
+    "tool-call": 40,
+    "checks": 70,
+}
 OTHER_TOKENS = 60
 COMPARED = "has no score: shows whether two layouts of one model answer alike"
 
