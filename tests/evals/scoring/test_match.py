@@ -104,3 +104,10 @@ def test_a_wrong_one_that_is_part_of_a_right_one_does_not_count():
 def test_a_wrong_one_with_a_comma_in_it_counts():
     one = question(references=("17",), wrong=("4, 17, 23",))
     assert score(one, answer("4, 17, 23")).value == 0.0
+
+
+def test_what_the_context_tells_may_be_told_again_beside_the_answer():
+    pupils = question(context="The school has two classes and 31 pupils.", references=("31",), wrong=("two",))
+    assert score(pupils, answer("31 pupils in two classes.")).value == 1.0
+    assert score(pupils, answer("31 or two.")).value == 0.0
+    assert score(pupils, answer("Two.")).value == 0.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 from evener.evals.scoring.declining import TAKES_BACK, declines, rejects
 from evener.records.answers import EVIDENCE, Answer, Outcome, Score
@@ -30,6 +29,7 @@ _NUMBER_WORDS = _SCALES | {
 _CLAUSES = re.compile(
     r"[;:!?，；：。！？\n]|(?<!\d)[.,]|[.,](?!\d)|\b(?=but\b|rather than\b|instead of\b)|(?=而是|而不是|而非)", re.I
 )
+_OR = re.compile(r"\b(?:or|either|maybe|perhaps|possibly)\b|或|还是|要么|也许|可能", re.IGNORECASE)
 _MARKS = re.compile(r"[^\w\s.%€$£°-]|_|(?<!\d)\.|\.(?!\d)|(?<!\d)-|-(?!\d)")
 
 
@@ -38,7 +38,7 @@ def score(question: Question, answer: Answer) -> Score:
     if answer.outcome not in (*EVIDENCE, "refused"):
         return Score(asked=answer.asked, scorer="match", value=None, why=answer.outcome)
     found = any(holds(answer.text, reference) for reference in question.references)
-    others = [wrong for wrong in question.wrong if found and _is_offered(answer.text, wrong, question.references)]
+    others = [wrong for wrong in question.wrong if found and _is_offered(answer.text, wrong, question)]
     declined = not found and (answer.outcome == "refused" or declines(answer.text))
     outcome: Outcome | None = "abstained" if declined else None
     right = (found and not others) or (declined and not question.references)
@@ -49,13 +49,15 @@ def score(question: Question, answer: Answer) -> Score:
     return Score(asked=answer.asked, scorer="match", value=float(right), outcome=outcome, details=details)
 
 
-def _is_offered(text: str, wrong: str, references: Sequence[str]) -> bool:
+def _is_offered(text: str, wrong: str, question: Question) -> bool:
     """Whether a wrong alternative stands in the text as an answer of its own: in a clause that does not take it back,
-    and not as a part of every right one."""
-    if not holds(text, wrong) or any(holds(reference, wrong) for reference in references):
+    and not as a part of every right one. What the context tells too may be told again beside the answer: "31 pupils in
+    two classes"; it is offered where something says "or"."""
+    if not holds(text, wrong) or any(holds(reference, wrong) for reference in question.references):
         return False
     clauses = [clause for clause in _CLAUSES.split(text) if holds(clause, wrong)]
-    return not clauses or any(not TAKES_BACK.search(clause) for clause in clauses)
+    offered = not clauses or any(not TAKES_BACK.search(clause) for clause in clauses)
+    return offered and (not holds(question.context or "", wrong) or bool(_OR.search(text)))
 
 
 def holds(text: str, reference: str) -> bool:
