@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evener.api import campaign_cards, campaign_folder, campaign_regime, campaign_visits
+from evener.api import campaign_cards, campaign_folder, campaign_regime
 from evener.api.campaign_canary import itself, parted
 from evener.api.campaign_cards import CardsHeld, held_by_others
+from evener.api.campaign_evidence import all_but_ended
 from evener.api.campaign_folder import Journal
 from evener.api.rig import Rig
 from evener.codec import to_data
@@ -18,7 +19,7 @@ from evener.edges.run_folder import RunFolder
 from evener.plan.reach import wanted_copy
 from evener.records import rig as rigs
 from evener.records.answers import Answer, Asked
-from evener.records.campaign import Campaign, Contestant, Schedule, Unit, UnitEnd, Visit
+from evener.records.campaign import Campaign, Contestant, Schedule, Unit, UnitEnd, Visit, VisitEnd
 from evener.records.card import Card, Holder, HostSeen, Scan
 from evener.records.conditions import Conditions
 from evener.records.run import Run
@@ -185,7 +186,7 @@ def test_what_changed_is_measured_anew_and_what_was_made_is_set_aside(journal: J
     folder = run_in(journal, "users")
     for unit in first.units:
         unit_ended(journal, unit.id, folder.path.name)
-    journal.visit_ended(campaign_visits.VisitEnd(visit=first.id, state="done"))
+    journal.visit_ended(VisitEnd(visit=first.id, state="done"))
     now = replace(before, drivers={"alpha/RTX 5090": "590.10"})
     (found,) = campaign_regime.told(second, now, journal)
     assert (found.condition, found.again) == ("driver of alpha/RTX 5090", (first.id,))
@@ -229,13 +230,13 @@ def test_a_visit_that_was_cut_after_its_last_unit_is_not_loaded_again(journal: J
     load.fact("verified", {"checks": to_data((check,))})
     load.fact("ready", {"url": "http://127.0.0.1:8080", "load_s": 2.5})
     unit_ended(journal, first.units[0].id)
-    assert campaign_visits.all_but_ended(journal) is None
+    assert all_but_ended(journal) is None
     unit_ended(journal, first.units[1].id)
-    end = campaign_visits.all_but_ended(journal)
+    end = all_but_ended(journal)
     assert end is not None
     assert (end.visit, end.state, end.run, end.load_s) == (first.id, "done", load.path.name, 2.5)
     assert (end.checks, end.why) == ((check,), "cut before its memory was seen to come back")
     load.fact("freed", {"checks": to_data((freed,))})
-    end = campaign_visits.all_but_ended(journal)
+    end = all_but_ended(journal)
     assert end is not None
     assert end.why == "alpha/CPU was not freed: our own pid 7 still holds memory"

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from evener.api import bench_context, bench_speed, bench_users, campaign_canary, evals, measure
 from evener.api.bench_eyes import Eyes
@@ -16,6 +15,7 @@ from evener.api.campaign_folder import Journal
 from evener.bench.context import Asked as ContextAsked
 from evener.bench.load import Load
 from evener.bench.sizes import Sizes
+from evener.edges.run_folder import open_head
 from evener.errors import CannotRun, ConfigurationError, EvenerError, ResultInvalid
 from evener.ports import Report
 from evener.profiles import find as profile_called
@@ -249,13 +249,23 @@ async def _gone_on_with(unit: Unit, cut: Path, where: Measuring) -> _Found | Non
         "answers": lambda: _eval_again(cut, unit, where),
         "canary": lambda: _eval_again(cut, unit, where),
     }
-    if unit.measure in goes_on:
-        try:
+    try:
+        if (whole := _whole(cut)) is not None:
+            return whole
+        if unit.measure in goes_on:
             return await goes_on[unit.measure]()
-        except (ConfigurationError, CannotRun) as error:
-            _require_room(where, error)
+    except (ConfigurationError, CannotRun) as error:
+        _require_room(where, error)
     where.journal.set_aside(cut)
     return None
+
+
+def _whole(cut: Path) -> _Found | None:
+    """What was measured to its end, and cut only before that was told. Answers are looked at again: none is missing."""
+    _, summary = open_head(cut)
+    stage = summary.stages[0] if summary is not None and summary.partial is None and summary.stages else None
+    result = stage and (stage.speed or stage.users or stage.context)
+    return _Found(path=cut, partial=None, validity=result.validity) if result else None
 
 
 async def _users_again(cut: Path, where: Measuring) -> _Found:
@@ -281,10 +291,3 @@ def _of_eval(made: evals.Evaluated, unit: Unit, where: Measuring) -> _Found:
 
 def told(error: EvenerError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
-
-
-def as_plain(data: dict[str, Any]) -> str:
-    """Progress in one line, for a log."""
-    of = f" of {data['of']:g}" if data.get("of") else ""
-    done = f" {data['done']:g}{of}" if data.get("done") else ""
-    return f"{data['what']}{done}" + (f": {data['detail']}" if data.get("detail") else "")

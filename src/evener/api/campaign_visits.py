@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,13 +18,14 @@ from pathlib import Path
 from evener.api import campaign_cards, campaign_files, campaign_regime, campaign_units
 from evener.api.bench_eyes import EYES, Eyes
 from evener.api.campaign_cards import Cards
+from evener.api.campaign_evidence import differing, evidence_of, still_held
 from evener.api.campaign_folder import LOAD, Journal
 from evener.api.campaign_units import Measuring
 from evener.api.deployments import checked
 from evener.api.plans import Planned
 from evener.api.rig import Rig
 from evener.api.session import OnMessage, Session, ports_free, supervise
-from evener.codec import from_data, to_data
+from evener.codec import to_data
 from evener.errors import (
     CannotRun,
     ConfigurationError,
@@ -47,7 +48,6 @@ from evener.records.campaign import Campaign, Contestant, Unit, UnitEnd, Visit, 
 from evener.records.card import Scan
 from evener.records.events import Progress
 from evener.records.plan import Candidate
-from evener.records.verification import CardCheck, FreedCheck
 from evener.together import until
 
 WORLD = (HostBusy, HostUnreachable, PortTaken, EngineMissing, EngineUnfit, Interrupted)
@@ -56,7 +56,6 @@ BACK_WITHIN_S = 600.0  # how long a host may be away, e.g. while it starts again
 LOOK_EVERY_S = 5.0
 DEATH_IS_KNOWN_WITHIN_S = 5.0
 THE_LOAD = "the load"  # what a visit died at, where it was no unit
-EVIDENCE_LINES = 8  # of each log
 _NOTHING = Scan(taken_at=datetime.min.replace(tzinfo=UTC), hosts=(), devices=())
 
 
@@ -324,53 +323,3 @@ def _ended(load: _Load, visit: Visit, warm: Sequence[str]) -> VisitEnd:
         checks=checks,
         freed=freed,
     )
-
-
-def all_but_ended(journal: Journal) -> VisitEnd | None:
-    """The end of a visit that was cut after its last unit: it need not be loaded again. None where something is left.
-
-    What was seen of the cards is in the facts of its load.
-    """
-    state, load = journal.state, journal.last_load()
-    visit = next((one for one in state.left if one.id == journal.visited()), None)
-    if visit is None or load is None or any(unit.id not in state.ends for unit in visit.units):
-        return None
-    told = {fact.kind: fact.data for fact in load.facts}
-    source = str(load.path)
-    checks = from_data(tuple[CardCheck, ...], told.get("verified", {}).get("checks", []), source=source)
-    freed = from_data(tuple[FreedCheck, ...], told.get("freed", {}).get("checks", []), source=source)
-    cut = [] if freed else ["cut before its memory was seen to come back"]
-    return VisitEnd(
-        visit=visit.id,
-        state="done",
-        run=load.path.name,
-        why="; ".join([*differing(checks), *still_held(freed), *cut]) or None,
-        load_s=told.get("ready", {}).get("load_s"),
-        checks=checks,
-        freed=freed,
-    )
-
-
-def differing(checks: Sequence[CardCheck]) -> list[str]:
-    """Cards that do not hold what was planned."""
-    return [
-        f"{one.host}/{one.card_name} is {one.verdict}" + (f": {one.why}" if one.why else "")
-        for one in checks
-        if one.verdict not in ("as planned", "unknown")
-    ]
-
-
-def still_held(freed: Sequence[FreedCheck]) -> list[str]:
-    """Cards whose memory did not come back."""
-    return [
-        f"{one.host}/{one.card_name} was not freed" + (f": {one.why}" if one.why else "")
-        for one in freed
-        if one.verdict == "held"
-    ]
-
-
-def evidence_of(run: Path) -> Iterator[str]:
-    """The last lines of everything that the engine said, host by host."""
-    for log in sorted((run / "logs").glob("*/*.log")):
-        lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        yield from (f"{log.parent.name}/{log.stem}: {line}" for line in lines[-EVIDENCE_LINES:])

@@ -11,10 +11,11 @@ from pathlib import Path
 from evener import state
 from evener.api import campaign_dropping, campaign_folder, campaign_judging, campaign_visits
 from evener.api.bench_eyes import EYES, Eyes
+from evener.api.campaign_evidence import all_but_ended, differing, still_held
 from evener.api.campaign_folder import Journal
 from evener.api.campaign_log import VisitLog
 from evener.api.campaign_units import WHATS
-from evener.api.campaign_visits import OverBudget, Sitting, differing, still_held
+from evener.api.campaign_visits import OverBudget, Sitting
 from evener.api.rig import Rig
 from evener.api.session import OnMessage
 from evener.campaign.journal import state_of, status_of
@@ -173,7 +174,7 @@ async def _made(journal: Journal, campaign: Campaign, wishes: Wishes, say: OnMes
         eyes=wishes.eyes,
         require_time=_Budget(journal=journal, seconds=wishes.budget_s or campaign.budget_s).require,
     )
-    if (end := campaign_visits.all_but_ended(journal)) is not None:
+    if (end := all_but_ended(journal)) is not None:
         journal.visit_ended(end)
     journal.sweep(but=_cut(journal))
     try:
