@@ -256,6 +256,50 @@ async def test_a_run_that_cannot_be_gone_on_with_is_set_aside(server: FakeEngine
     assert len(runs_of(path)) == 1
 
 
+def cut_before_its_end_was_told(path: Path) -> None:
+    """The campaign as a kill leaves it between the end of its only measurement and the fact that says so."""
+    (path / "summary.json").unlink()
+    events = path / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    begun = next(i for i, line in enumerate(lines) if json.loads(line)["kind"] == "unit begun")
+    events.write_text("".join(lines[: begun + 1]))
+
+
+@pytest.mark.parametrize("measure", EVERYTHING)
+async def test_what_was_whole_before_its_end_was_told_is_not_measured_again(
+    server: FakeEngine, measure: Measure
+) -> None:
+    path = begin(campaign_of(server), visit_of("a", measure))
+    await made(path)
+    (run,) = (path / "runs").iterdir()
+    kept = {name: (run / name).read_bytes() for name in ("requests.jsonl", "answers.jsonl") if (run / name).exists()}
+    cut_before_its_end_was_told(path)
+    ended = await made(path)
+    assert (ended.status.done, ended.is_clean) == (1, True)
+    assert list((path / "runs").iterdir()) == [run]
+    assert not (path / "cut").exists()
+    assert kept
+    assert {name: (run / name).read_bytes() for name in kept} == kept
+
+
+async def test_levels_that_were_all_measured_are_only_summed_up(server: FakeEngine) -> None:
+    path = begin(campaign_of(server), visit_of("a", "users"))
+    await made(path)
+    (run,) = (path / "runs").iterdir()
+    kept = (run / "requests.jsonl").read_bytes()
+    (run / "summary.json").unlink()
+    cut_before_its_end_was_told(path)
+    ended = await made(path)
+    assert (ended.status.done, ended.is_clean) == (1, True)
+    assert list((path / "runs").iterdir()) == [run]
+    assert (run / "requests.jsonl").read_bytes() == kept
+    summary = run_folder.open_run(run).summary
+    assert summary is not None
+    (stage,) = summary.stages
+    assert stage.users is not None
+    assert [(one.users, one.requests.completed) for one in stage.users.levels] == [(1, 2), (2, 2)]
+
+
 async def test_half_a_last_line_of_the_journal_is_what_a_crash_leaves(server: FakeEngine) -> None:
     path = begin(campaign_of(server), visit_of("a", "speed", "users"))
     await cut_at(path, "a/endpoint/1:users")

@@ -79,7 +79,8 @@ async def next_part(
     wanted = _load_fact(data)
     load = from_data(Load, wanted["load"], source=f"{data.path}: its load")
     earlier = standing(data)
-    _require_left(data, load, earlier)
+    if data.summary is not None:  # else it may be whole, and wants to be summed up
+        _require_left(data, load, earlier)
     target = measure.target(named or str(wanted["target"]), api_key_env=api_key_env)
     server = await ask(target, load, report)
     conditions = measure.as_known(measure.users_conditions(server, load), target)
