@@ -72,7 +72,11 @@ class Safety:
             await _answer(send, *refusal)
             return
         body = _Body(receive, send)
-        await self._app(scope, body.receive, body.send)
+        try:
+            await self._app(scope, body.receive, body.send)
+        except Exception:
+            if body.fault is None:  # else it is told already: the page has been cut off from a body that is none
+                raise
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str | None] | None:
         """(status, why, where to instead); None for a request that may pass."""
@@ -103,6 +107,7 @@ class _Body:
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
+        self.fault: tuple[int, bytes] | None = None  # why no more of the body is taken
         self._left = MOST_BODY_BYTES
         self._is_whole = False
         self._deadline = asyncio.get_running_loop().time() + BODY_WITHIN_S
@@ -114,21 +119,33 @@ class _Body:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
+            self.fault = (408, b"the request did not arrive in time")
             return {"type": "http.disconnect"}
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
             if self._left < 0:
+                self.fault = (413, f"at most {MOST_BODY_BYTES >> 20} MiB".encode())
                 return {"type": "http.disconnect"}
         return message
 
     async def send(self, message: Message) -> None:
+        if self.fault is not None:
+            message = self._instead(message)
         if message["type"] == "http.response.start":
             given = {name.lower() for name, _ in message["headers"]}
             message["headers"] = [*message["headers"], *(h for h in HEADERS if h[0] not in given)]
             if b"cache-control" not in given:
                 message["headers"].append((b"cache-control", b"no-store"))
         await self._send(message)
+
+    def _instead(self, message: Message) -> Message:
+        """The fault, in the place of whatever the page makes of half a body."""
+        assert self.fault is not None
+        status, why = self.fault
+        if message["type"] == "http.response.start":
+            return {"type": message["type"], "status": status, "headers": [(b"content-type", b"text/plain")]}
+        return {"type": message["type"], "body": why}
 
 
 async def _answer(send: Send, status: int, why: str, to: str | None) -> None:
