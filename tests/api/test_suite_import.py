@@ -10,8 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from evener.api import suites as api
+from evener.cli.main import app
 from evener.edges.sandbox import open_sandbox
 from evener.errors import ConfigurationError, HostError, NameUnknown
 from evener.evals.scoring.any import score
@@ -215,6 +217,19 @@ def test_a_packed_file_that_is_cut_off_or_endless_is_refused(tmp_path, monkeypat
     file.write_bytes(gzip.compress(b"x" * 10_000))
     with pytest.raises(ConfigurationError, match="cut off, or more than"):
         api.import_("human-eval", file, tmp_path / "mine.jsonl")
+
+
+def test_the_command_says_what_was_written_whose_it_is_and_what_was_left_out(tmp_path):
+    file, into = tmp_path / "theirs.csv", tmp_path / "mine.jsonl"
+    file.write_text(fresh_csv())
+    ended = CliRunner().invoke(app, ["suite", "import", "freshqa", str(file), "--into", str(into)])
+    assert ended.exit_code == 0
+    assert ended.output.splitlines() == [
+        f"{into}: 3 questions, 1 left out",
+        "  FreshQA: false premises, and facts that do not change (Vu et al. 2023); Apache-2.0, FreshLLMs",
+        "  Questions whose answers change are left out: the file has the answers of its date.",
+    ]
+    assert CliRunner().invoke(app, ["suite", "check", str(into)]).exit_code == 0
 
 
 def test_an_unknown_set_names_those_there_are(tmp_path):
