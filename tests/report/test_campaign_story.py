@@ -403,3 +403,31 @@ def test_a_judge_with_a_mark_against_it_is_shown_and_rules_nobody_out(whole_camp
     assert next(one.word for one in found.contestants if one.name == "south-q5") == "cannot be ruled out"
     text = written.markdown(found, Say("en"))
     assert "| north-q4 | 12.5 | 4-21 | 14.0 | 63 | 15 | 1 |" in text
+
+
+def test_hosts_that_are_one_machine_are_said_to_be(whole_campaign: Path) -> None:
+    read = campaign_data.read(whole_campaign)
+    loads = {}
+    for visit, load in read.data.loads.items():
+        assert load.run.scan is not None
+        hosts = tuple(replace(host, machine_id="one") for host in load.run.scan.hosts)
+        loads[visit] = replace(load, run=replace(load.run, scan=replace(load.run.scan, hosts=hosts)))
+    found = tell(replace(read.data, loads=loads), read.known, Say("en"))
+    text = "alpha and beta are one machine under several names: this is the cost of splitting, not of a cable"
+    assert [c.text for c in found.cautions].count(text) == 1
+    assert place(found, "north-q4", "alpha alone").one_machine == ()
+
+
+def test_a_full_cache_is_a_caution_with_the_users_it_began_at(whole_campaign: Path) -> None:
+    found = with_users(campaign_data.read(whole_campaign), "north-q4", 1, kv_exhausted_from=8)
+    text = "north-q4, alpha alone: from 8 users on, requests died because the KV cache was full"
+    assert any(c.grave and c.text == text for c in found.cautions)
+
+
+def test_a_contestant_that_thinks_is_called_so(whole_campaign: Path) -> None:
+    read = campaign_data.read(whole_campaign)
+    campaign = read.data.state.campaign
+    first, *others = campaign.contestants
+    thinking = replace(campaign, contestants=(replace(first, thinking=True), *others))
+    found = tell(replace(read.data, state=replace(read.data.state, campaign=thinking)), read.known, Say("en"))
+    assert found.contestants[0].what == "North-30B-A3B Q4_K_M, thinking on"

@@ -241,6 +241,8 @@ class PlaceStory:
     sent: int = 0  # measured requests of users
     failed: int = 0  # of these, without a usable answer
     by_class: dict[str, int] = field(default_factory=dict)
+    kv_exhausted_from: int | None = None  # the fewest users whose requests died because the KV cache was full
+    one_machine: tuple[str, ...] = ()  # of its hosts, those that turned out to be the same machine
 
     @property
     def is_ranked(self) -> bool:

@@ -20,9 +20,9 @@ from evener.report.campaign.parts import (
     TestStory,
     UnitRow,
 )
-from evener.report.campaign.readings import Readings, Taken, added
+from evener.report.campaign.readings import Readings, Taken, added, usable
 from evener.report.language import Say
-from evener.report.rows import results
+from evener.report.rows import one_machine, results
 from evener.report.words import kilo, percent
 
 USABLE = ("done", "partial")
@@ -123,7 +123,19 @@ class _Place:
             sent=sum(level.sent for level in levels),
             failed=sum(level.failed for level in levels),
             by_class=added(level.by_class for level in levels),
+            kv_exhausted_from=min(self._exhausted(), default=None),
+            one_machine=self._one_machine(),
         )
+
+    def _exhausted(self) -> Iterator[int]:
+        for one in self._taken:
+            if (users := usable(one.stage.users)) and users.kv_exhausted_from is not None:
+                yield users.kv_exhausted_from
+
+    def _one_machine(self) -> tuple[str, ...]:
+        hosts = set(self._candidate.hosts) if self._candidate else set()
+        same = one_machine(self._load.run) if self._load else ()
+        return next((names for names in same if len(hosts & set(names)) > 1), ())
 
     def _label(self) -> str:
         say, first, candidate = self._say, self._first, self._candidate
@@ -203,8 +215,13 @@ def one_user(levels: Sequence[LevelStory], tests: Sequence[TestStory]) -> Readin
     return alone[0] if alone else longest.rate if longest else None
 
 
-def what(contestant: Contestant, data: CampaignData) -> str:
-    """A contestant in words: its model and quantisation as they were planned, or its server."""
+def what(contestant: Contestant, data: CampaignData, say: Say) -> str:
+    """A contestant in words: its model and quantisation as they were planned, or its server; and whether it thinks."""
+    named = _named(contestant, data)
+    return say.comma.join([named, say("thinking on")]) if contestant.thinking else named
+
+
+def _named(contestant: Contestant, data: CampaignData) -> str:
     if contestant.url:
         return " ".join(part for part in (contestant.served_model, contestant.url) if part)
     visits = [v.id for v in data.state.schedule.visits if v.contestant == contestant.name]

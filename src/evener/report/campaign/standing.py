@@ -48,7 +48,7 @@ def contestants(
         told.append(
             ContestantStory(
                 name=one.name,
-                what=what(one, data),
+                what=what(one, data, say),
                 word=word,
                 reasons=tuple(reasons),
                 place=best[one.name].id if one.name in best else None,

@@ -81,6 +81,7 @@ def cautions(
         *_answers(known, say),
         *_changed(data, say),
         *_failures(places, say),
+        *_machines(places, say),
         *_clients(data, say),
         *_troubles(troubles, say),
         *(Caution(grave=False, text=note) for note in known.notes),
@@ -165,6 +166,24 @@ def _failures(places: Sequence[PlaceStory], say: Say) -> Iterator[Caution]:
                 label=place.label,
                 failed=place.failed,
                 sent=place.sent,
+            )
+            yield Caution(grave=True, text=text)
+
+
+def _machines(places: Sequence[PlaceStory], say: Say) -> Iterator[Caution]:
+    for names in dict.fromkeys(p.one_machine for p in places if p.one_machine):
+        text = say(
+            "{hosts} are one machine under several names: this is the cost of splitting, not of a cable",
+            hosts=say.listed(names),
+        )
+        yield Caution(grave=False, text=text)
+    for place in places:
+        if place.kv_exhausted_from is not None:
+            text = say(
+                "{name}, {label}: from {n} users on, requests died because the KV cache was full",
+                name=place.contestant,
+                label=place.label,
+                n=place.kv_exhausted_from,
             )
             yield Caution(grave=True, text=text)
 
