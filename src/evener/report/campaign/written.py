@@ -92,19 +92,24 @@ def _score(found: ScoreStory | None) -> str:
 
 def _machines(story: CampaignStory, say: Say) -> Iterator[str]:
     yield _heading(say("On which machines, for how many"))
+    priced = any(place.cost for place in story.places)
+    heads = [say("contestant"), say("best on"), f"#{say('one user, tok/s')}", say("comfortable for"),
+             f"#{say('failed requests')}"]  # fmt: skip
+    if priced:
+        heads += [f"#{say('energy per million tokens')}", f"#{say('cards per seat')}"]
     rows = []
     for one in story.contestants:
         at = story.place(one.place)
         if at is None:
-            rows.append((one.name, say("not measured"), *[UNKNOWN] * 5))
+            why = say("not measured") if one.word == "not measured" else say("no speed that may be used")
+            rows.append([one.name, why, *[UNKNOWN] * (len(heads) - 2)])
             continue
-        energy = cells.money(at.cost.energy_per_million if at.cost else None, at.cost)
-        seat = cells.money(at.cost.per_seat if at.cost else None, at.cost)
-        rows.append((one.name, at.label, cells.written(at.one_user), say.comma.join(cells.comfort(at, say)) or UNKNOWN,
-                     cells.share(one.failed_share), energy, seat))  # fmt: skip
-    heads = (say("contestant"), say("best on"), f"#{say('one user, tok/s')}", say("comfortable for"),
-             f"#{say('failed requests')}", f"#{say('energy per million tokens')}",
-             f"#{say('cards per seat')}")  # fmt: skip
+        cost = at.cost
+        money = (
+            [cells.money(cost.energy_per_million, cost), cells.money(cost.per_seat, cost)] if cost else [UNKNOWN] * 2
+        )
+        rows.append([one.name, at.label, cells.written(at.one_user), say.comma.join(cells.comfort(at, say)) or UNKNOWN,
+                     cells.share(one.failed_share), *(money if priced else ())])  # fmt: skip
     yield _table(heads, rows)
     yield _list([escaped(line) for line in story.assumptions])
 
