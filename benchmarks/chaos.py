@@ -43,7 +43,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     engine = asyncio.run(engines.find()).folder
     model = Path(asyncio.run(models.locate("demo")))
-    held = made = 0
+    held = 0
     with tempfile.TemporaryDirectory(prefix="evener-chaos-") as scratch, \
             bed(Path(scratch) / "bed", hide=[model.parent]) as hosts:  # fmt: skip
         print(f"seed {wanted.seed}, {load_average()}", flush=True)
@@ -53,12 +53,11 @@ def main() -> int:
             folder = Path(scratch) / f"round{number}"
             one = _struck(hosts, folder, engine, seed=wanted.seed, number=number)
             print(f"round {number}: {one}", flush=True)
-            made += one.at is not None
             held += one.at is not None and not one.misses
             if one.misses and wanted.keep:
                 shutil.copytree(folder, wanted.keep / f"seed{wanted.seed}-round{number}", ignore_dangling_symlinks=True)
-    print(f"{held} of {made} rounds hold: {held / made if made else 0:.2f}; {load_average()}")
-    return 0 if held == made == wanted.rounds else 1
+    print(f"{held} of {wanted.rounds} rounds hold: {held / wanted.rounds:.2f}; {load_average()}")
+    return 0 if held == wanted.rounds else 1
 
 
 def _wanted() -> argparse.Namespace:
@@ -76,10 +75,12 @@ def _rig(hosts: Bed, folder: Path, engine: Path) -> Iterator[ClusterRig]:
     """A rig of one round. What the round left on beta is in its misses, and ends with it."""
     folder.mkdir(parents=True)
     with contextmanager(rig_on)(hosts, folder, engine) as rig:
-        yield rig
-        for pid in hosts["beta"].pids():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        try:
+            yield rig
+        finally:
+            for pid in (*hosts["beta"].pids(), *rig.ours()):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _undisturbed(hosts: Bed, scratch: Path, engine: Path) -> float:
@@ -96,7 +97,7 @@ def _struck(hosts: Bed, folder: Path, engine: Path, *, seed: int, number: int) -
     for attempt in range(DRAWS):
         with _rig(hosts, folder / str(attempt), engine) as rig:
             one = chaos.play(rig, chaos.drawn(seed, number, attempt))
-        if one.at is not None:
+        if one.at is not None or one.misses:
             break
     return one
 
