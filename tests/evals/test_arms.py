@@ -36,6 +36,12 @@ def test_one_voice_alone_is_no_majority():
     assert voted(question("translation"), [only, *(replace(one, outcome="truncated") for one in cut)]) is None
 
 
+def test_who_says_nothing_in_form_agrees_with_nobody():
+    call = '{"name": "f", "arguments": {}}'
+    assert voted(question("tool-call"), said_by(call, '{"name": "f", "arguments": 5}')) is None
+    assert voted(question("tool-call"), said_by(call, '{"name": "f", "arguments": 5}', call)).text == call
+
+
 def test_the_key_is_not_looked_at():
     """Replies that hold the reference are not taken for one when they do not agree in what they say."""
     one = question(references=("Oslo",), prompt="?")

@@ -87,7 +87,7 @@ def _human_eval(content: bytes, source: str) -> Iterator[Question]:
 # As in the original harness, what the prompt defines is there, whether the answer repeats it or not.
 _WITH_GIVEN = """{given}
 import builtins
-_given = {{name: value for name, value in globals().items() if name != '{entry}' and not name.startswith('_')}}
+_given = {{name: value for name, value in globals().items() if not name.startswith('_')}}
 for _name, _value in _given.items():
     builtins.__dict__.setdefault(_name, _value)
 from solution import {entry}
