@@ -68,6 +68,7 @@ def test_a_run_of_every_schema_opens_and_reports_in_every_form(folder: Path) -> 
     tokens = sum(len(one.token_times) for one in with_token_times(data).requests)
     counted = (len(data.requests), len(read_answers(folder)), tokens)
     assert (told.headline, counted) == KEPT[f"{folder.parent.name}/{folder.name}"]
+    assert (told.timeline is not None) == (data.run.what in ("users", "speed", "context"))
     for form in get_args(runs.Form):
         assert runs.written(data, told, form)
     assert runs.written(data, told, "html").startswith("<!doctype html>")

@@ -12,7 +12,8 @@ from evener.report.parts import Story
 from evener.testing.fake_engine import FakeEngine, fake_engine
 from tests.bench.test_context import knowing
 
-CAPTURE = Path(__file__).parents[1] / "captures" / "runs" / "v1" / "20261101T140000Z-users-90a1"
+RUNS = Path(__file__).parents[1] / "captures" / "runs"
+CAPTURE = RUNS / "v1" / "20261101T140000Z-users-90a1"
 
 
 @pytest.fixture
@@ -35,6 +36,18 @@ def test_a_run_that_was_cut_off_is_told_from_its_requests_as_if_it_had_ended(cut
     assert cut.title == whole.title
     assert cut.state == "unfinished"
     assert "not finished" in cut.cautions[0].text
+
+
+def test_totals_come_from_the_times_of_tokens_wherever_these_are_kept(tmp_path: Path) -> None:
+    capture = RUNS / "v2" / "20261201T033743Z-users-68b0"
+    cut = Path(shutil.copytree(capture, tmp_path / capture.name))
+    (cut / "summary.json").unlink()
+    totals = [
+        [level.total_tokens_per_s for level in runs.tell(runs.find(str(path))).layouts[0].levels]
+        for path in (capture, cut)
+    ]
+    assert totals[0] == totals[1]
+    assert all(totals[0])
 
 
 def test_a_load_that_nobody_can_read_any_more_leaves_the_rest_of_the_story(cut_off: Path) -> None:

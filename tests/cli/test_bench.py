@@ -284,6 +284,7 @@ async def test_a_run_that_was_cut_short_goes_on_in_its_folder(runs: Path) -> Non
     assert (path / "run.json").read_bytes() == begun
     levels = json.loads(went_on.out)["levels"]
     assert [(one["users"], one["part"], one["requests"]["completed"]) for one in levels] == [(1, 0, 10), (2, 1, 10)]
+    assert levels[0]["total_tokens_per_s"] > 5  # of the first part, by the times that were kept
     data = open_run(path)
     assert [fact.sequence for fact in data.facts] == list(range(1, len(data.facts) + 1))
     assert data.summary is not None

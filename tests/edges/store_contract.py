@@ -194,7 +194,7 @@ class StoreContract:
         folder.requests([request(1), request(2)])
         path = folder.path / "requests.jsonl"
         whole = path.read_bytes()
-        for size in range(whole.index(b"\n") + 1, len(whole) - 1, self.every_byte):
+        for size in range(whole.index(b"\n") + 1, len(whole), self.every_byte):
             path.write_bytes(whole[:size])
             assert requests_at(self.arrived(folder)) == (request(1),), size
 
@@ -202,7 +202,7 @@ class StoreContract:
         folder.requests([request(1), request(2)])
         path = folder.path / "token_times.jsonl"
         whole = path.read_bytes()
-        for size in range(whole.index(b"\n") + 1, len(whole) - 1, self.every_byte):
+        for size in range(whole.index(b"\n") + 1, len(whole), self.every_byte):
             path.write_bytes(whole[:size])
             assert requests_at(self.arrived(folder)) == (request(1),), size
 
@@ -224,7 +224,7 @@ class StoreContract:
     def test_what_follows_a_torn_end_is_not_glued_to_it_nor_mistaken_for_it(
         self, folder: RunFolder, name: str, cut: int
     ) -> None:
-        """A line without its end may be whole, or not."""
+        """A line may be whole but for its end."""
         folder.requests([request(1), request(2)])
         path = folder.path / name
         path.write_bytes(path.read_bytes()[:-cut])
@@ -232,6 +232,16 @@ class StoreContract:
         later = replace(request(3), token_times=((9.0, 1.0),))
         again.requests([later])
         assert requests_at(self.arrived(again)) == (request(1), later)
+
+    def test_a_fact_without_the_end_of_its_line_is_no_fact_yet(self, folder: RunFolder) -> None:
+        folder.fact("one", {})
+        folder.fact("two", {})
+        path = folder.path / "events.jsonl"
+        path.write_bytes(path.read_bytes()[:-1])
+        assert [fact.kind for fact in open_run(folder.path).facts] == ["one"]
+        again = RunFolder.reopen(open_run(self.arrived(folder)))
+        again.fact("three", {})
+        assert [(f.sequence, f.kind) for f in open_run(self.arrived(again)).facts] == [(1, "one"), (2, "three")]
 
     def test_times_that_are_missing_between_others_are_named(self, folder: RunFolder) -> None:
         folder.requests([request(1), request(2), request(3)])

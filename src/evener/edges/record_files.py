@@ -60,11 +60,10 @@ def cut_torn_line(path: Path) -> None:
 
 
 def keep_lines(path: Path, most: int) -> None:
-    """Cut off what comes after so many lines, and half a line among them. Raises OSError."""
+    """Cut off what comes after so many lines. Raises OSError."""
     if path.exists():
         with path.open("r+b") as file:
-            kept = sum(len(line) for line in islice(file, most) if line.endswith(b"\n"))
-            file.truncate(kept)
+            file.truncate(sum(map(len, islice(file, most))))
 
 
 def count_lines(path: Path) -> int:
@@ -117,7 +116,8 @@ def read_whole(kind: type[T], path: Path, *, missing: str | None = None) -> T:
 
 
 def read_lines(kind: type[T], path: Path) -> Iterator[T]:
-    """A record per line, none where there is no such file. A last line that cannot be read is torn, and dropped.
+    """A record per line, none where there is no such file. A last line without its end, or that cannot be read, is
+    torn, and dropped.
 
     Raises RunUnreadable, naming file and line, for an earlier one.
     """
@@ -127,6 +127,8 @@ def read_lines(kind: type[T], path: Path) -> Iterator[T]:
             for number, line in enumerate(file, start=1):
                 if torn and line != b"\n":
                     raise torn
+                if not line.endswith(b"\n"):  # only the last one can be without an end
+                    return
                 try:
                     yield from_json(kind, line, source=f"{path}:{number}")
                 except RunUnreadable as error:

@@ -401,7 +401,7 @@ def _cut_torn_ends(data: RunData) -> None:
     for name in ("telemetry.jsonl", "answers.jsonl", "judgements.jsonl"):
         cut_torn_line(data.path / name)
     keep_lines(data.path / "events.jsonl", len(data.facts))
-    whole = min(len(data.requests), *(count_lines(data.path / name) for name in (_REQUESTS, _TIMES)))
+    whole = min(len(data.requests), count_lines(data.path / _TIMES))
     for name in (_REQUESTS, _TIMES):
         keep_lines(data.path / name, whole)
 

@@ -248,7 +248,7 @@ def _plain(packed: IO[bytes], file: Path) -> Iterator[Any]:
         import zstandard
 
         try:
-            with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(packed) as stream:
+            with zstandard.ZstdDecompressor().stream_reader(packed) as stream:
                 yield stream
         except zstandard.ZstdError as error:
             raise EOFError(str(error)) from error
