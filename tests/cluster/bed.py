@@ -114,10 +114,12 @@ def bed(
     cpus: Sequence[float | None] = (),
     login: str = "/bin/bash",
     hide: Sequence[Path] = (),
+    own_names: bool = False,
 ) -> Iterator[Bed]:
     """Build `hosts` far hosts; `cpus` is how much of a processor each may use, None for all there is.
 
-    `login` is the login shell of its root. `hide` are folders of this machine that are empty there.
+    `login` is the login shell of its root. `hide` are folders of this machine that are empty there. With `own_names`
+    each calls itself by its name, and so passes for a machine of its own.
     """
     made = Bed(folder)
     groups: list[Path] = []
@@ -136,7 +138,8 @@ def bed(
                 _limit(group, share)
             home = folder / NAMES[index] / "home"
             _account(namespace, home, login)
-            within = [*_into(group), "ip", "netns", "exec", namespace, *_without(hide)]
+            called = _called(NAMES[index]) if own_names else []
+            within = [*_into(group), "ip", "netns", "exec", namespace, *called, *_without(hide)]
             host = _host(folder, NAMES[index], namespace, number, within, home)
             host.shape(rate)
             made.hosts.append(host)
@@ -168,6 +171,10 @@ def _host(folder: Path, name: str, namespace: str, number: int, within: Sequence
 def _into(group: Path | None) -> list[str]:
     """Into its group first: `ip netns exec` mounts another /sys."""
     return ["sh", "-c", f'echo $$ >{group}/tasks; exec "$@"', "sh"] if group else []
+
+
+def _called(name: str) -> list[str]:
+    return ["unshare", "--uts", "sh", "-c", f'hostname {name}; exec "$@"', "sh"]
 
 
 def _without(hide: Sequence[Path]) -> list[str]:

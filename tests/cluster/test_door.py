@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.bed import command
-from tests.cluster.conftest import ClusterRig
+from tests.cluster.bed import Bed, bed, command
+from tests.cluster.conftest import ClusterRig, rig_on
 from tests.cluster.crowd import Crowd
 from tests.loopback.conftest import eventually, is_running
 
@@ -22,6 +22,18 @@ pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 
 PEOPLE = 6
 BACK_WITHIN_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def apart(_possible: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """alpha and beta, each a machine of its own with the model on its disk."""
+    with bed(tmp_path_factory.mktemp("apart"), own_names=True) as made:
+        yield made
+
+
+@pytest.fixture
+def rig_apart(apart: Bed, tmp_path: Path, engine: Path, model: Path) -> Iterator[ClusterRig]:
+    yield from rig_on(apart, tmp_path, engine)
 
 
 @contextmanager
@@ -125,6 +137,34 @@ async def test_without_its_cable_the_model_goes_on_where_it_can_and_says_so(rig:
         assert behind["layout"] == "alpha"
         assert "beta died 3 times in a row" in behind["why"]
         rig.bed["beta"].mend()
+
+
+async def test_of_two_replicas_one_dies_and_the_other_answers_meanwhile(rig_apart: ClusterRig) -> None:
+    rig = rig_apart
+    with door(rig, "--layout", "replicas") as pid:
+        behind = status(rig)["behind"]
+        assert sorted(tuple(one["hosts"]) for one in behind) == [("alpha",), ("beta",)]
+        far = pid_with(rig.bed["beta"].pids(), "llama-server")
+        made, _ = await through_it(rig, lambda: os.kill(far, signal.SIGKILL))
+        assert_all_told(made)
+        assert {one.deployment for one in made.asked if one.ending == "right"} == {one["name"] for one in behind}
+        near = pid_with(below(pid), "llama-server")
+        made, _ = await through_it(rig, lambda: os.kill(near, signal.SIGSTOP))
+        assert_all_told(made)
+        eventually(lambda: is_ready(rig), within_s=60)
+        assert [one["restarts"] for one in status(rig)["behind"]] == [1, 1]
+
+
+async def test_switched_it_drains_and_keeps_whoever_waits(rig: ClusterRig) -> None:
+    with door(rig, "--layout", "cluster"):
+        made = crowd(rig)
+        async with made.asking():
+            await made.until_right(since_s=time.monotonic(), within_s=30)
+            done = await asyncio.to_thread(rig.run, "switch")
+            assert done.returncode == 0, done.stderr
+            await made.until_right(since_s=time.monotonic(), within_s=30)
+        assert set(made.endings()) == {"right"}
+        assert status(rig)["behind"][0]["restarts"] == 0
 
 
 async def test_paused_it_leaves_the_cards_and_comes_back(rig: ClusterRig) -> None:

@@ -41,6 +41,7 @@ from evener.records.plan import Candidate, Workload
 from evener.records.run import Run, Summary
 from evener.records.serving import DoorStatus, ReadyToUse
 from evener.records.telemetry import CardSample
+from evener.records.verification import FreedCheck
 from evener.serve import metrics
 from evener.serve.door import Door, Settings
 from evener.serve.metrics import CardNow
@@ -329,7 +330,8 @@ async def _ordered(house: House, asked: Message, order: Callable[[Keeper], Any])
         await order(keeper)
     except EvenerError as error:
         return {"refused": error.message, "hint": error.hint}
-    return {"done": to_data(house.status())}
+    freed = keeper.stages[-1].freed if keeper.stages else ()
+    return {"done": to_data(house.status()), "freed": to_data(freed)}
 
 
 async def _again(rig: Rig, wanted: Sequence[Wanted], keeper: Keeper, asked: Message) -> Post:
@@ -488,18 +490,33 @@ def supervisor() -> int | None:
     return locks.holder_pid(state_folder() / "locks", DOOR)
 
 
-async def asked(what: str, **more: str | float | None) -> DoorStatus:
-    """What the door answers. Raises HostError where there is none, or with the reason why not."""
+async def status() -> DoorStatus:
+    """What the door says of itself. Raises HostError where there is none."""
+    return from_data(DoorStatus, (await _said("status"))["deployment"], source="the door")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """The door when an order is done, and what the last stop of that deployment gave back."""
+
+    status: DoorStatus
+    freed: tuple[FreedCheck, ...]
+
+
+async def order(what: str, name: str | None, **more: str | None) -> Ordered:
+    """Have the door `pause`, `continue` or `switch` a deployment. Returns when it is done. Raises HostError."""
+    message = await _said(what, name=name, **more)
+    freed = from_data(tuple[FreedCheck, ...], message.get("freed", []), source="the door")
+    return Ordered(status=from_data(DoorStatus, message["done"], source="the door"), freed=freed)
+
+
+async def _said(what: str, **more: str | float | None) -> Message:
+    """The door's one answer. Raises HostError where there is none, or with the reason why not."""
     async for message in ask(socket(), what, **more):
         if "refused" in message:
             raise HostError(message["refused"], hint=message.get("hint"))
-        return from_data(DoorStatus, message.get("done") or message["deployment"], source="the door")
+        return message
     raise HostError("no door is open", hint="evener serve MODEL opens one")
-
-
-async def order(what: str, name: str | None, **more: str | None) -> DoorStatus:
-    """Have the door `pause`, `continue` or `switch` a deployment. Returns when it is done. Raises HostError."""
-    return await asked(what, name=name, **more)
 
 
 async def close() -> None:

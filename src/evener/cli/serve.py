@@ -178,12 +178,16 @@ def switch(
 
 def _ordered(what: str, which: str | None, as_json: bool, **more: str | None) -> None:
     from evener.api import door
+    from evener.report.terminal import freed_table
 
-    status = run_async(door.order(what, which, **more))
+    done = run_async(door.order(what, which, **more))
     if as_json:
-        show_json(status)
+        show_json(done.status)
     else:
-        show_door(status)
+        if done.freed and what == "pause":
+            out.print(freed_table(done.freed))
+        show_door(done.status)
+    raise typer.Exit(1 if any(check.verdict == "held" for check in done.freed) else 0)
 
 
 def show_door(status: DoorStatus, *, clients: bool = False) -> None:
@@ -212,6 +216,6 @@ def door_status() -> DoorStatus | None:
     from evener.api import door
 
     try:
-        return run_async(door.asked("status"))
+        return run_async(door.status())
     except HostError:
         return None
