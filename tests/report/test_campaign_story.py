@@ -17,6 +17,7 @@ from evener.report.against_parts import SideFigure
 from evener.report.campaign import written
 from evener.report.campaign.pairs import ONE, by_speed, pair
 from evener.report.campaign.parts import BlockFigure, CampaignStory, PlaceStory, Reading
+from evener.report.campaign.second import second_machine
 from evener.report.campaign.story import tell
 from evener.report.language import Say
 
@@ -431,3 +432,35 @@ def test_a_contestant_that_thinks_is_called_so(whole_campaign: Path) -> None:
     thinking = replace(campaign, contestants=(replace(first, thinking=True), *others))
     found = tell(replace(read.data, state=replace(read.data.state, campaign=thinking)), read.known, Say("en"))
     assert found.contestants[0].what == "North-30B-A3B Q4_K_M, thinking on"
+
+
+def test_a_unit_that_failed_gives_no_figures_although_it_left_a_run(whole_campaign: Path) -> None:
+    read = campaign_data.read(whole_campaign)
+    state = read.data.state
+    unit = "north-q4/alpha/8192/1/speed"
+    failed = replace(state.ends[unit], state="failed", why="the server went away")
+    data = replace(read.data, state=replace(state, ends=state.ends | {unit: failed}))
+    found = tell(data, read.known, Say("en"))
+    assert [one.block for one in place(found, "north-q4", "alpha alone").tests[0].rate.blocks] == [2]
+    assert ("failed", unit, "the server went away") in [(one.kind, one.unit, one.why) for one in found.troubles]
+
+
+def test_the_worst_of_all_blocks_is_shown_of_a_card(whole_campaign: Path) -> None:
+    read = campaign_data.read(whole_campaign)
+    state = read.data.state
+    second = "north-q4/alpha/8192/2"
+    end = state.visit_ends[second]
+    over = replace(end.checks[0], verdict="over", measured_bytes=30 << 30)
+    held = replace(end.freed[0], verdict="held", after_bytes=9 << 30)
+    worse = replace(end, checks=(over, *end.checks[1:]), freed=(held, *end.freed[1:]))
+    data = replace(read.data, state=replace(state, visit_ends=state.visit_ends | {second: worse}))
+    card, other = place(tell(data, read.known, Say("en")), "north-q4", "alpha alone").cards
+    assert (card.verdict, card.freed, card.loaded_bytes) == ("over", "held", 30 << 30)
+    assert (other.verdict, other.freed) == ("as planned", "freed")
+
+
+def test_a_repetition_for_the_noise_is_no_layout_of_its_own(story: CampaignStory) -> None:
+    cluster = place(story, "north-q4", "alpha + beta")
+    again = replace(cluster, id="p99", role="A again")
+    alone = place(story, "north-q4", "alpha alone")
+    assert [one.other for one in second_machine((alone, cluster, again), {}, Say("en"))] == [cluster.id]
