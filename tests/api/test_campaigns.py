@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evener.api import campaign_folder, campaigns
+from evener.api import campaign_folder, campaign_reports, campaigns
 from evener.api.bench_eyes import Eyes
 from evener.api.campaign_data import read
 from evener.api.campaigns import Ended, Wishes
@@ -350,6 +350,10 @@ async def test_the_same_file_goes_on_with_what_is_unfinished(server: FakeEngine)
         campaigns.unfinished(file)
     file.write_text("name = 'ours'\n")
     await made(path)
+    assert campaigns.unfinished(file) == path, "its report is still to be written"
+    await made(path)
+    assert runs_of(path) == ["speed"]
+    campaign_reports.write_page(campaign_reports.told(path))
     assert campaigns.unfinished(file) is None
 
 

@@ -6,6 +6,7 @@
     runs/           a run folder for each unit and each load
     cut/            what was begun and is not gone on with: nothing reads it but people
     logs/visits/    what was said at each visit, a file each
+    report.html     its report, written after its end
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from evener.records.run import Run, Summary
 
 WHAT, LOAD = "compare", "up"  # as `evener runs --what` knows a campaign, and each of its loads
 FILE = "campaign.toml"
+PAGE = "report.html"
 RUNS, CUT = "runs", "cut"
 BEFORE_IT_BEGINS = ("campaign", "schedule")
 CLOCK_STEP = timedelta(seconds=1)  # ids of run folders have whole seconds

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from evener.api import campaign_data
+from evener.api.campaign_folder import PAGE
 from evener.api.runs import Form, write
 from evener.codec import to_data
 from evener.edges.run_folder import RunData
@@ -17,8 +18,6 @@ from evener.report.campaign import html, sheet, written
 from evener.report.campaign.parts import CampaignStory
 from evener.report.campaign.story import tell
 from evener.report.language import Language, Say
-
-PAGE = "report.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,8 @@ def rig_of(data: RunData) -> Rig:
 
 
 def unfinished(file: Path) -> Path | None:
-    """The campaign that was begun with this file and is not at its end; the newest of several.
+    """The campaign that was begun with this file and is not at its end, or was cut before its report was written; the
+    newest of several.
 
     Raises ConfigurationError where the file has been changed since.
     """
@@ -79,7 +80,8 @@ def unfinished(file: Path) -> Path | None:
     for path in campaign_folder.campaigns():
         try:
             data = campaign_folder.read(path)
-            begun = data.summary is None and state_of(data.facts).campaign.path == str(file.resolve())
+            is_told = data.summary is not None and (path / campaign_folder.PAGE).exists()
+            begun = not is_told and state_of(data.facts).campaign.path == str(file.resolve())
         except RunUnreadable:  # cut before it was planned: nothing is lost
             continue
         if begun:
