@@ -3,11 +3,11 @@
 python benchmarks/door_bed.py                          replicas and the cluster, five minutes each; needs root
 python benchmarks/door_bed.py --minutes 1 --layout cluster
 
-The hosts are network namespaces with an sshd each, the engine and the model are real (tests/cluster/bed.py). Every half
-minute something is struck: a worker or a far head by SIGKILL, by SIGSTOP, the near head by SIGKILL, the cable for ten
-seconds. Every request must be answered right or say so (a status, or an error in the stream), none may hang beyond its
-deadline, and the door's process must be the same at the end. Printed: how requests ended, how long each strike kept everybody
-without an answer, and the ratio of requests that were answered or told; exit 1 when that is not 1.
+The hosts are network namespaces with an sshd each, the engine and the model are real (tests/cluster/bed.py). Every
+half minute something is struck: a worker or a far head by SIGKILL, by SIGSTOP, the near head by SIGKILL, the cable for
+ten seconds. Every request must be answered right or say so (a status, or an error in the stream), none may hang beyond
+its deadline, and the door's process must be the same at the end. Printed: how requests ended, how long each strike kept
+everybody without an answer, and the ratio of requests that were answered or told; exit 1 when that is not 1.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ def _one(made: Bed, folder: Path, engine: Path, layout: str, seconds: float, peo
             _say(
                 f"  {what}: nobody answered for {median(found):.1f} s (median of {len(found)}, most {max(found):.1f} s)"
             )
-        _say(
-            f"  answered or told: {told / max(1, sum(endings.values())):.4f} of all (wanted 1); the same door: {is_same}"
-        )
+        _say(f"  answered or told: {told / max(1, sum(endings.values())):.4f} of all (wanted 1); same door: {is_same}")
         return is_same and told == sum(endings.values())
 
 
