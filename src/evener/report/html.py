@@ -127,6 +127,7 @@ def verdict_page(found: Verdicts) -> str:
         penalty_pair_row=verdict_rows.penalty_pair_row,
         penalty_remarks=verdict_rows.penalty_remarks,
         preferences=verdict_rows.preferences(found),
+        judges=verdict_rows.judges(found),
         side_by_side=measure_rows.side_by_side,
         by_pair=verdict_rows.by_pair,
         whose=verdict_rows.whose,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from evener.records.answers import JudgeIdentity
 from evener.records.judging import (
     Alike,
     CorrectedShare,
@@ -159,14 +160,31 @@ def by_line(by: JudgedBy) -> str:
 
 
 def by_lines(by: JudgedBy) -> list[str]:
-    """What these judges are worth, how far they and people agree, and what people make of their shares. What speaks
-    against them stands in front of the whole verdict."""
-    lines = [passport_line(passport, of=judge.called) for judge, passport in zip(by.judges, by.passports, strict=True)]
-    if by.together is not None:
-        lines += together_lines(by.together)
+    """How far people agree with these judges, and what they make of the shares. What else the judges are worth stands
+    once for the whole verdict, what speaks against them in front of it."""
+    lines = [_with_people(judge, passport) for judge, passport in zip(by.judges, by.passports, strict=True)]
     if by.split:
         lines.append(f"{count(by.split, 'answer')} unscored: no majority of judges")
-    return [*lines, *corrected_lines(by.corrected)]
+    return lines + (corrected_lines(by.corrected) if any(one.labelled or one.unsure for one in by.corrected) else [])
+
+
+def _with_people(judge: JudgeIdentity, found: Passport) -> str:
+    if found.people is None:
+        return f"{judge.called}: nobody has labelled any of it in the random pool, so nothing is corrected"
+    alike = coefficients(found.kappa, found.kappa_interval, found.ac1, found.alpha)
+    return f"{judge.called}: agrees with people {share(found.people)}{alike}"
+
+
+def worth_lines(every: Iterable[JudgedBy]) -> list[str]:
+    """Each judge's passport, and how far all judges and people agree, once however often they judged."""
+    known = list(every)
+    lines = [
+        passport_line(passport, of=judge.called)
+        for by in known
+        for judge, passport in zip(by.judges, by.passports, strict=True)
+    ]
+    lines += [line for by in known if by.together is not None for line in together_lines(by.together)]
+    return list(dict.fromkeys(lines))
 
 
 def label_lines(found: Sequence[Labels]) -> list[str]:

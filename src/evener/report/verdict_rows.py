@@ -18,7 +18,7 @@ from evener.records.verdicts import (
 )
 from evener.report.evals_rows import ended, outcomes, p_value, points, reasons, signed, signed_interval
 from evener.report.forest import Line
-from evener.report.judges_rows import by_line, by_lines, pair_line
+from evener.report.judges_rows import by_line, by_lines, pair_line, worth_lines
 from evener.report.parts import Caution
 from evener.report.rows import condition
 from evener.report.words import UNKNOWN, count, listed, number, percent
@@ -66,6 +66,11 @@ def _cautions(found: Verdicts) -> Iterator[Caution]:
     for note in found.notes:
         if "were cut short at" not in note:  # said above, with the share of each
             yield Caution(grave="must not be used" in note or ": incomplete:" in note, text=note)
+
+
+def judges(found: Verdicts) -> list[str]:
+    """What all who judged are worth; empty where nobody did."""
+    return worth_lines(_judges(found))
 
 
 def _judges(found: Verdicts) -> Iterator[JudgedBy]:

@@ -17,6 +17,7 @@ from evener.report.verdict_rows import (
     PENALTY_HEADS,
     canary_line,
     cautions,
+    judges,
     pair_row,
     penalty_pair_row,
     penalty_remarks,
@@ -41,6 +42,8 @@ def view(found: Verdicts) -> RenderableType:
         parts += [Text(), *_penalty(penalty)]
     for name, lines in preferences(found):
         parts += [Text(), cells.text(("in pairs", "bold"), f", {name}"), *_bullets(lines)]
+    if worth := judges(found):
+        parts += [Text(), cells.text(("judges", "bold")), *_bullets(worth)]
     for one in found.arms:
         parts += [Text(), *_dimension(one)]
     parts += [cells.text("\n", ("canary", "bold"), f": {canary_line(pair)}") for pair in found.canaries]

@@ -28,6 +28,7 @@ from evener.report.verdict_rows import (
     canary_line,
     cautions,
     ending_row,
+    judges,
     pair_row,
     penalty_pair_row,
     penalty_remarks,
@@ -56,6 +57,8 @@ def markdown(found: Verdicts) -> str:
         parts += _penalty(penalty)
     for name, said in preferences(found):
         parts += [f"#### In pairs, {escaped(name)}\n", _list(said)]
+    if worth := judges(found):
+        parts += ["#### Judges\n", _list(worth)]
     for one in found.arms:
         parts += _dimension(one)
     if found.canaries:

@@ -64,7 +64,9 @@ def ratio(
         return Estimate(mean=found, n=len(values), clusters=groups, se=None, interval=None)
     se = math.sqrt(groups / (groups - 1) * sum(r * r for r in residuals)) / whole
     half = student(groups - 1, confidence) * se
-    return Estimate(mean=found, n=len(values), clusters=groups, se=se, interval=(found - half, found + half))
+    # Where no cluster differs from another, nothing tells how they vary.
+    ends = (found - half, found + half) if se > 0 else None
+    return Estimate(mean=found, n=len(values), clusters=groups, se=se, interval=ends)
 
 
 def of_scores(found: Estimate | None) -> Interval | None:
