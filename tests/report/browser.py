@@ -60,7 +60,8 @@ class Tab:
         assert "error" not in found, f"{method}: {found['error']}"
         return dict(found["result"])
 
-    async def open(self, page: Path) -> None:
+    async def open(self, page: Path | str) -> None:
+        """A file, or a URL."""
         await self.send("Page.navigate", url="about:blank")  # the same page again would only be scrolled
         for domain in ("Page", "Network", "Log", "Runtime"):
             await self.send(f"{domain}.enable")
@@ -69,7 +70,7 @@ class Tab:
         self.said.clear()
         self.asked.clear()
         self.loaded.clear()
-        await self.send("Page.navigate", url=page.resolve().as_uri())
+        await self.send("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         await asyncio.wait_for(self.loaded.wait(), READY_WITHIN_S)
 
     async def tell(self, script: str) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from evener.records.deployment import State
+from evener.records.finding import Level
 from evener.records.verification import CardVerdict, FreedVerdict
 from evener.report.language import table
 from evener.report.parts import RunState
@@ -25,9 +26,17 @@ def said() -> set[str]:
     found = {one or other for source in sources for one, other in SAID.findall(source.read_text(encoding="utf-8"))}
     keys = {what for _, what in (*review.KEYS_ALONE, *review.KEYS_PAIR)}
     kinds = {"weights", "kv", "compute", "overhead"}
-    states = {*get_args(State), *get_args(CardVerdict), *get_args(FreedVerdict), *get_args(RunState), "gone", "?"}
+    states = {
+        *get_args(State),
+        *get_args(CardVerdict),
+        *get_args(FreedVerdict),
+        *get_args(RunState),
+        *get_args(Level),
+        "gone",
+        "?",
+    }
     faults = {"there is no such page", "this request makes no sense"}
-    return found | keys | kinds | states | faults | {name for name, _ in app.PAGES}
+    return found | keys | kinds | levels | states | faults | {name for name, _ in app.PAGES}
 
 
 def names(template: str) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from evener.api import models, plans
 from evener.api.rig import Rig
@@ -108,6 +108,13 @@ class Look:
     rig: Rig
     scan: Scan
     tools: Tools
+    _known: dict[str, Weights] = field(default_factory=dict)
+
+    async def weights(self, name: str) -> Weights:
+        """Of a model, its header read once."""
+        if name not in self._known:
+            self._known[name] = await models.weights(name)
+        return self._known[name]
 
 
 async def look(rig: Rig, scan: Scan) -> Look:
@@ -120,7 +127,7 @@ async def estimated(
     """What `plan` answers, without the engine's dry run and without another look at the rig."""
     workload, seats = asked.workload()
     beside = await models.beside(asked.mmproj, asked.draft)
-    weights = beside.of(await models.weights(_named(model, asked.quant)))
+    weights = beside.of(await at.weights(_named(model, asked.quant)))
     world = asked.changed(World(rig=at.rig.record, scan=at.scan))
     made = await asyncio.to_thread(plans.planned_for, world, weights, workload, at.tools, asked.layout)
     said = (*made.verdict.reasons, *([weights.estimate] if weights.estimate else []), ESTIMATE)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -18,15 +19,42 @@ from evener.plan.what_if import Asked
 from evener.records.plan import Candidate, Share
 from evener.records.whatif import PlanAnswer
 from evener.web.app import ui_of
+from evener.web.now import Now
 from evener.web.words import figure, gib, spread
 
 router = APIRouter()
 
 FIRST_MODEL = "qwen3.6-35b-a3b"
+USUAL_QUANT = "Q4_K_M"  # where a model of the catalogue has it, and nobody said which
 CONTEXTS = tuple(2048 * 2**n for n in range(8))
 KV = ("f16", "q8_0", "q4_0")
 MOST_PEOPLE = 200
 FRESH_S = 60.0  # of the rig below the slider
+LONGEST = 1500  # of a field, in characters
+MOST_HELD = 20
+ASKED = {
+    "model": "model",
+    "quant": "quantisation",
+    "users": "answered at one moment",
+    "people": "or people, who think and read",
+    "profile": "what they do",
+    "context": "tokens of context for each",
+    "kv": "KV cache",
+    "link": "cable",
+    "without": "without",
+    "add": "with more cards",
+    "prices": "prices",
+}
+FOUND = {
+    "name": "layout",
+    "cards": "on cards",
+    "fullest": "fullest card",
+    "decode": "one user tok/s",
+    "users": "all users tok/s",
+    "prompts": "prompts tok/s",
+    "load": "load s",
+    "cost": "cards cost",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +73,7 @@ class Question:
     add: str = ""
     prices: str = ""
     layout: str = ""  # the row whose cards are shown; the choice, where there is none
+    beside: str = ""  # another question, as its link has it
 
     def asked(self) -> Asked:
         people = self.people or None
@@ -92,8 +121,16 @@ def question_of(given: Mapping[str, str]) -> Question:
                 raise ConfigurationError(f"{one.name}: {text[:40]!r} is no number")
             values[one.name] = int(text)
         else:
-            values[one.name] = text[:500]
+            values[one.name] = text[:LONGEST]
     return Question(**values)  # type: ignore[arg-type]
+
+
+async def _quantised(question: Question) -> Question:
+    """The question with a quantisation, where its model has several and none was said."""
+    if question.quant or ":" in question.model:
+        return question
+    sizes = next((e.sizes for e in await models.catalogue() if e.name.lower() == question.model.lower()), {})
+    return replace(question, quant=USUAL_QUANT if USUAL_QUANT in sizes else next(reversed(sizes), ""))
 
 
 def _parts(text: str) -> list[str]:
@@ -130,12 +167,9 @@ async def whole(request: Request) -> HTMLResponse:
 async def answer(request: Request) -> HTMLResponse:
     """The answer alone, as the form changes."""
     ui = ui_of(request)
-    question = question_of(request.query_params)
-    look = await ui.now.look(fresh_s=FRESH_S)
-    found = await what_if.estimated(look, question.model, question.asked(), changes={}, prices=_parts(question.prices))
-    shown = found.candidate(question.layout) or (
-        found.candidate(found.verdict.choice) if found.verdict.choice else None
-    )
+    question = await _quantised(question_of(request.query_params))
+    found = await _answered(ui.now, question)
+    shown = _shown(question, found)
     rows = [_row(one, found) for one in found.candidates]
     response = ui.page(
         request,
@@ -153,8 +187,44 @@ async def answer(request: Request) -> HTMLResponse:
         else [],
         command=question.command(ui.now.rig_name),
         link=question.changed(),
+        mine=replace(question, beside="").changed(),
+        beside=await _beside(ui.now, question, found),
     )
     return response
+
+
+async def _answered(now: Now, question: Question) -> PlanAnswer:
+    look = await now.look(fresh_s=FRESH_S)
+    return await what_if.estimated(look, question.model, question.asked(), changes={}, prices=_parts(question.prices))
+
+
+def _shown(question: Question, found: PlanAnswer) -> Candidate | None:
+    """The layout that somebody wants to see, else the one of the verdict."""
+    choice = found.verdict.choice
+    return found.candidate(question.layout) or (found.candidate(choice) if choice else None)
+
+
+async def _beside(now: Now, question: Question, found: PlanAnswer) -> list[tuple[str, str, str]]:
+    """(what, here, there) where another question is held beside this one: what was asked otherwise, what comes of it.
+
+    Empty where none is held.
+    """
+    if not question.beside:
+        return []
+    other = await _quantised(replace(question_of(dict(parse_qsl(question.beside))), beside=""))
+    await now.look(fresh_s=FRESH_S)
+    if question.beside not in now.held:
+        if len(now.held) >= MOST_HELD:
+            now.held.clear()
+        now.held[question.beside] = await _answered(now, other)
+    there = now.held[question.beside]
+    pairs = [(what, str(getattr(question, key)), str(getattr(other, key))) for key, what in ASKED.items()]
+    rows = [
+        _row(shown, answer) if (shown := _shown(asked, answer)) else None
+        for asked, answer in ((question, found), (other, there))
+    ]
+    told = [(what, *(str(getattr(row, key)) if row else "-" for row in rows)) for key, what in FOUND.items()]
+    return [pair for pair in pairs if pair[1] != pair[2]] + [(what, a, b) for what, a, b in told if a or b]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,8 @@ from evener.web.words import age, figure, gib
 
 router = APIRouter()
 
+COLOURS = 5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -55,6 +57,7 @@ class HostView:
     is_head: bool
     twin: str | None  # another name of the same machine
     fault: str | None
+    is_stated: bool  # nobody looks at it: that is no fault
     engine: str | None
     ram: Ram | None
     cards: tuple[CardView, ...]
@@ -62,8 +65,13 @@ class HostView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkView:
+    """`raw` and `payload` there and back: what the cable carries, and what of it arrives through RPC."""
+
     name: str
     between: str
+    raw: str
+    rtt: str
+    payload: str
     told: str
 
 
@@ -74,6 +82,11 @@ class DeviceView:
     card_name: str
     first: int
     last: int
+    colour: int  # one for each host
+
+    @property
+    def layers(self) -> int:
+        return self.last - self.first + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +124,15 @@ async def now(request: Request) -> HTMLResponse:
     )
 
 
+@router.get("/rig/doctor")
+async def doctor(request: Request) -> HTMLResponse:
+    """What would stop, slow or change a load, the worst first, and what to do."""
+    ui = ui_of(request)
+    found = await ui.now.examined()
+    told = [one for one in found.findings if one.level != "fine"]
+    return ui.page(request, "doctor.html.j2", told=told, fine=len(found.findings) - len(told), at=found.taken_at)
+
+
 def _host(host: HostSeen, rig: Rig, scan: Scan, ours: set[tuple[str, int]], say: Say) -> HostView:
     twin = next((h.name for h in scan.hosts if host.machine_id and h.machine_id == host.machine_id), host.name)
     ram = None
@@ -125,6 +147,7 @@ def _host(host: HostSeen, rig: Rig, scan: Scan, ours: set[tuple[str, int]], say:
         is_head=host.name == rig.head.name,
         twin=twin if twin != host.name else None,
         fault=host.fault,
+        is_stated=host.connection == "stated",
         engine=engine,
         ram=ram,
         cards=tuple(_card(card, host.name, scan, ours, say) for card in host.cards if not card.excluded),
@@ -134,7 +157,8 @@ def _host(host: HostSeen, rig: Rig, scan: Scan, ours: set[tuple[str, int]], say:
 def _card(card: Card, host: str, scan: Scan, ours: set[tuple[str, int]], say: Say) -> CardView:
     places = [str(d.position + 1) for d in scan.devices if (d.host, d.card_id) == (host, card.id)]
     total, free = card.total_bytes, card.free_bytes
-    told = say("{free} of {total} free", free=gib(free), total=gib(total))
+    is_known = total is not None or free is not None
+    told = say("{free} of {total} free", free=gib(free), total=gib(total)) if is_known else say("not looked at")
     return CardView(
         name=card.name,
         positions=", ".join(places),
@@ -181,19 +205,29 @@ def _holder(holder: Holder, host: str, ours: set[tuple[str, int]], say: Say) -> 
 
 def _link(link: Link, scan: Scan, say: Say) -> LinkView:
     known = next((one for one in scan.links if one.name == link.name), None)
-    told = list(_measured(known, say)) if known else list(_stated(link, say))
-    return LinkView(name=link.name, between=" – ".join(link.between), told="; ".join(told) or say("nothing"))
+    raw = _both(known.out_gbit_per_s, known.back_gbit_per_s) if known else None
+    payload = known.payload if known else None
+    rtt = _middle(known.rtt_us) if known and known.rtt_us else None
+    return LinkView(
+        name=link.name,
+        between=" – ".join(link.between),
+        raw=raw or "?",
+        rtt=rtt or "?",
+        payload=_both(payload.set_mib_per_s, payload.get_mib_per_s) or "?" if payload else "?",
+        told="; ".join(_measured(known, say) if known else _stated(link, say)) or say("nothing"),
+    )
+
+
+def _both(out: Measured | None, back: Measured | None) -> str | None:
+    """There and back."""
+    return None if out is None and back is None else " / ".join("?" if v is None else _middle(v) for v in (out, back))
 
 
 def _measured(link: LinkMeasured, say: Say) -> Iterator[str]:
-    if link.out_gbit_per_s:
-        yield say("raw {n} Gbit/s", n=_middle(link.out_gbit_per_s))
-    if link.rtt_us:
-        yield say("round trip {n} µs", n=_middle(link.rtt_us))
-    if link.payload:
-        yield say("through RPC {n} MiB/s", n=_middle(link.payload.set_mib_per_s))
-        yield say("an RPC round trip {n} µs", n=_middle(link.payload.rtt_us))
     yield say("measured {at}", at=f"{link.taken_at:%Y-%m-%d %H:%M UTC}")
+    if link.payload:
+        yield say("an RPC round trip {n} µs", n=_middle(link.payload.rtt_us))
+    yield from (*link.notes, *link.faults)
 
 
 def _stated(link: Link, say: Say) -> Iterator[str]:
@@ -230,6 +264,7 @@ def _running(one: Deployment) -> RunningView:
 def _layers(one: Deployment) -> Sequence[DeviceView]:
     """Which layers each device has, in the engine's order."""
     found, first = [], 0
+    hosts = list(dict.fromkeys(device.host for device in one.candidate.devices))
     for device in sorted(one.candidate.devices, key=lambda d: d.position):
         view = DeviceView(
             device=device.device,
@@ -237,6 +272,7 @@ def _layers(one: Deployment) -> Sequence[DeviceView]:
             card_name=device.card_name,
             first=first,
             last=first + device.layers - 1,
+            colour=hosts.index(device.host) % COLOURS + 1,
         )
         found.append(view)
         first += device.layers

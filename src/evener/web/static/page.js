@@ -34,9 +34,9 @@ document.addEventListener("input", (event) => {
   if (told) told.textContent = event.target.value;
 });
 document.addEventListener("click", (event) => {
-  const row = event.target.closest("button[data-layout]");
-  if (!row) return;
-  document.getElementById("layout").value = row.dataset.layout;
+  const chosen = event.target.closest("button[data-layout], button[data-beside]");
+  if (!chosen) return;
+  for (const [name, value] of Object.entries(chosen.dataset)) document.getElementById(name).value = value;
   document.getElementById("question").requestSubmit();
 });
 document.addEventListener("htmx:afterSwap", (event) => {
@@ -54,3 +54,5 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "e") { const reason = document.querySelector("#desk [name=reason]"); if (reason) { event.preventDefault(); reason.focus(); } }
   if ((event.key === "Enter" || event.key === " ") && event.target.matches("th[data-sort]")) { event.preventDefault(); event.target.click(); }
 });
+// A log that is open is read again: htmx's own condition for that would need eval.
+setInterval(() => document.querySelectorAll("details[hx-get][open]").forEach((log) => htmx.trigger(log, "again")), 3000);
