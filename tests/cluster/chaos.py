@@ -47,7 +47,7 @@ COMES_WITHIN_S = 60.0  # a head or a worker that is to be struck
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
-    """`after_s` seconds after a visit or a unit has begun; `where`, from 0 to 1, is which of those that have it."""
+    """`after_s` seconds after one of the facts that come while it can be struck; `where`, 0 to 1, is which."""
 
     kind: Kind
     where: float
@@ -137,9 +137,9 @@ def struck(campaign: Campaign, session: subprocess.Popen[str], strike: Strike) -
         if not _until(campaign.visits, session):
             return None
         moments = list(_moments(campaign, strike.kind))
-        what, name = moments[int(strike.where * len(moments))]
-        where = f"{name} began"
-        if not _until(lambda: campaign.has_begun(what, name), session):
+        kind, what, name = moments[int(strike.where * len(moments))]
+        where = f"{kind}: {name}"
+        if not _until(lambda: campaign.has(kind, what, name), session):
             return None
     time.sleep(strike.after_s)
     targets = _targets(campaign.rig, beta, strike.kind, session)
@@ -156,12 +156,14 @@ def struck(campaign: Campaign, session: subprocess.Popen[str], strike: Strike) -
     return f"{strike.after_s:.1f} s after {where}"
 
 
-def _moments(campaign: Campaign, kind: Kind) -> Iterator[tuple[str, str]]:
-    """What begins while there is something to strike, in its order: ("visit" or "unit", its id)."""
+def _moments(campaign: Campaign, kind: Kind) -> Iterator[tuple[str, str, str]]:
+    """Facts that come while there is something to strike, in their order: (kind, "visit" or "unit", its id)."""
     for visit in campaign.visits():
         if visit["layout"] == "cluster" or kind not in IN_THE_CLUSTER:
-            yield "visit", visit["id"]
-            yield from (("unit", unit["id"]) for unit in visit["units"])
+            yield "visit begun", "visit", visit["id"]
+            yield from (("unit begun", "unit", unit["id"]) for unit in visit["units"])
+        if kind in ANYWHERE:  # after the last one the report is written
+            yield "visit ended", "visit", visit["id"]
 
 
 def _targets(rig: ClusterRig, beta: FarHost, kind: Kind, session: subprocess.Popen[str]) -> Callable[[], list[int]]:

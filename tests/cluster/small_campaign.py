@@ -72,9 +72,9 @@ class Campaign:
     def facts(self, kind: str) -> list[dict[str, Any]]:
         return [fact["data"] for fact in rows(self.path / "events.jsonl") if fact["kind"] == kind]
 
-    def has_begun(self, what: str, name: str) -> bool:
-        """`what` is "visit" or "unit"."""
-        return any(fact[what] == name for fact in self.facts(f"{what} begun"))
+    def has(self, kind: str, what: str, name: str) -> bool:
+        """Whether there is a fact of that kind about a "visit" or "unit" of that id."""
+        return any(fact.get("end", fact)[what] == name for fact in self.facts(kind))
 
     def visits(self) -> list[dict[str, Any]]:
         """As planned; empty before."""
