@@ -31,10 +31,10 @@ def said() -> set[str]:
         *get_args(CardVerdict),
         *get_args(FreedVerdict),
         *get_args(RunState),
-        *get_args(Level),
         "gone",
         "?",
     }
+    levels = set(get_args(Level))
     faults = {"there is no such page", "this request makes no sense"}
     return found | keys | kinds | levels | states | faults | {name for name, _ in app.PAGES}
 
