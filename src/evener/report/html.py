@@ -62,7 +62,7 @@ def page(story: Story, run: Run) -> str:
     """The whole page. The same story gives the same bytes."""
     from markupsafe import Markup
 
-    text: str = _environment().get_template("report.html.j2").render(
+    text: str = environment().get_template("report.html.j2").render(
         story=story,
         charts=[(chart, Markup(chart.svg)) for chart in _charts(story.layouts)],
         time_svg=Markup(_time(story)),
@@ -79,7 +79,7 @@ def page(story: Story, run: Run) -> str:
 
 def against_page(found: Against) -> str:
     """Two runs side by side, as one page."""
-    text: str = _environment().get_template("against.html.j2").render(found=found, written=written)
+    text: str = environment().get_template("against.html.j2").render(found=found, written=written)
     return text
 
 
@@ -89,7 +89,7 @@ def beside_page(found: Beside) -> str:
 
     known = found.evaluations
     dimensions = (*known.dimensions, *known.judged, *known.arms) if known else ()
-    text: str = _environment().get_template("beside.html.j2").render(
+    text: str = environment().get_template("beside.html.j2").render(
         found=found,
         view=beside_view,
         curves=lambda table, n: [(title, Markup(svg)) for title, svg in beside_charts.curves(table, name=f"table-{n}")],
@@ -110,7 +110,7 @@ def verdict_page(found: Verdicts) -> str:
     from markupsafe import Markup
 
     dimensions = (*found.dimensions, *found.judged, *found.arms)
-    text: str = _environment().get_template("verdict.html.j2").render(
+    text: str = environment().get_template("verdict.html.j2").render(
         found=found,
         cautions=verdict_rows.cautions(found),
         drawn=[
@@ -136,7 +136,8 @@ def verdict_page(found: Verdicts) -> str:
     return text
 
 
-def _environment() -> Any:
+def environment() -> Any:
+    """Where every page's template is found: escaped, strict about names, with the writers of figures as filters."""
     import jinja2
 
     environment = jinja2.Environment(

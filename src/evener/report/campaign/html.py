@@ -29,7 +29,7 @@ def page(story: CampaignStory, say: Say, *, base: str = "") -> str:
     script = files("evener.report").joinpath("templates", SCRIPT).read_text(encoding="utf-8")
     layout_style, contestant_style = charts.styles(story)
     ranked = [place for place in story.places if place.is_ranked]
-    text: str = html._environment().get_template("campaign.html.j2").render(
+    text: str = html.environment().get_template("campaign.html.j2").render(
         story=story,
         base=base,
         say=say,
