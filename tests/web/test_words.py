@@ -10,6 +10,7 @@ from typing import get_args
 
 from evener.records.deployment import State
 from evener.records.finding import Level
+from evener.records.serving import BehindState
 from evener.records.verification import CardVerdict, FreedVerdict
 from evener.report.language import table
 from evener.report.parts import RunState
@@ -34,7 +35,7 @@ def said() -> set[str]:
         "gone",
         "?",
     }
-    levels = set(get_args(Level))
+    levels = {*get_args(Level), *get_args(BehindState)}
     faults = {"there is no such page", "this request makes no sense"}
     return found | keys | kinds | levels | states | faults | {name for name, _ in app.PAGES}
 

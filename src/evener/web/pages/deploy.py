@@ -100,12 +100,15 @@ async def one(request: Request, name: str) -> HTMLResponse:
     found = deployments.pick(name)
     hosts = sorted({process.host for process in found.processes}) or list(found.candidate.hosts)
     ui = ui_of(request)
-    past = [
-        Markup(text_of(ui, request, template, values))
-        for fact in await asyncio.to_thread(_facts, found)
-        for _, template, values in _of_fact(fact.kind, fact.data)
-    ]
+    past = Markup(await _past(ui, request, found))
     return ui.page(request, "deployment.html.j2", one=_view(found), hosts=hosts, past=past)
+
+
+async def _past(ui: Ui, request: Request, one: Deployment) -> str:
+    """All that has happened, the whole of it each time: whoever was away misses nothing, and sees nothing twice."""
+    facts = await asyncio.to_thread(_facts, one)
+    parts = [part for fact in facts for part in _of_fact(fact.kind, fact.data)]
+    return "".join(text_of(ui, request, template, values) for template, values in parts)
 
 
 def _facts(one: Deployment) -> tuple[Fact, ...]:
@@ -156,8 +159,14 @@ async def log(request: Request, name: str, host: str = "") -> HTMLResponse:
 async def _told(ui: Ui, request: Request, name: str) -> AsyncIterator[str]:
     """Server-sent events; at the end one that says so."""
     async for message in deployments.follow(name):
-        for event, template, values in _parts(message):
-            yield sse(event, text_of(ui, request, template, values))
+        if progress := message.get("progress"):
+            one = from_data(Progress, progress, source=FROM)
+            yield sse("progress", text_of(ui, request, "progress.html.j2", {"one": one}))
+        elif (record := message.get("deployment")) is not None:
+            view = _view(from_data(Deployment, record, source=FROM))
+            yield sse("state", text_of(ui, request, "deploy_state.html.j2", {"one": view}))
+        elif message.get("fact"):
+            yield sse("facts", await _past(ui, request, deployments.pick(name)))
     say = say_of(request)
     yield sse("over", say("its supervisor has ended"))
 
@@ -172,25 +181,16 @@ def sse(event: str, text: str) -> str:
     return f"event: {event}\n{data}\n"
 
 
-def _parts(message: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(event, template, values) of one message; nothing for what a page need not show."""
-    if progress := message.get("progress"):
-        yield "progress", "progress.html.j2", {"one": from_data(Progress, progress, source=FROM)}
-    elif (record := message.get("deployment")) is not None:
-        yield "state", "deploy_state.html.j2", {"one": _view(from_data(Deployment, record, source=FROM))}
-    elif fact := message.get("fact"):
-        yield from _of_fact(fact["kind"], fact["data"])
-
-
-def _of_fact(kind: str, data: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _of_fact(kind: str, data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(template, values); nothing for what a page need not show."""
     if kind == "verified":
         checks = from_data(tuple[CardCheck, ...], data["checks"], source=FROM)
-        yield "fact", "checks.html.j2", {"checks": checks, "gib": gib}
+        yield "checks.html.j2", {"checks": checks, "gib": gib}
     elif kind == "freed":
         freed = from_data(tuple[FreedCheck, ...], data["checks"], source=FROM)
-        yield "fact", "freed.html.j2", {"checks": freed, "gib": gib}
+        yield "freed.html.j2", {"checks": freed, "gib": gib}
     elif kind in ("ready", "serving", "caution", "layout"):
-        yield "fact", "deploy_fact.html.j2", {"kind": kind, "data": data}
+        yield "deploy_fact.html.j2", {"kind": kind, "data": data}
 
 
 def _asked(given: Mapping[str, str]) -> tuple[str, str, Workload]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
 from evener import profiles
-from evener.api import deployments, runs, starting, store, suites
+from evener.api import deployments, door, runs, starting, store, suites
 from evener.api.starting import Started
-from evener.errors import ConfigurationError
+from evener.errors import ConfigurationError, HostError
 from evener.state import runs_folder, state_folder
 from evener.together import until
 from evener.web.app import form, ui_of
@@ -55,6 +56,16 @@ async def whole(request: Request, on: str = "") -> HTMLResponse:
         profiles=list(profiles.PROFILES),
         suites=[one.name for one in await asyncio.to_thread(suites.all_of_ours)],
     )
+
+
+@router.get("/live/door")
+async def door_now(request: Request) -> HTMLResponse:
+    """What `evener serve` holds open, as it is now; nothing where there is none."""
+    found = None
+    if door.supervisor() is not None:
+        with suppress(HostError):
+            found = await door.status()
+    return ui_of(request).page(request, "door.html.j2", door=found)
 
 
 @router.post("/live/start")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from evener.api import reviews, store
@@ -27,6 +30,7 @@ KEYS_ALONE = (("r", "right"), ("w", "wrong"), ("u", "unsure"))
 KEYS_PAIR = (("1", "the first"), ("2", "the second"), ("t", "a tie"), ("u", "unsure"))
 NAME = re.compile(r"[^\x00-\x1f<>\"']{1,60}")
 YEAR_S = 31_536_000
+MOST_COMPARED = 1500  # words: beyond, telling two texts apart takes longer than reading them
 
 
 @router.get("/review")
@@ -47,6 +51,15 @@ async def as_whom(request: Request) -> Response:
     answer = Response(status_code=204, headers={"HX-Refresh": "true"})
     answer.set_cookie(COOKIE, quote(name), max_age=YEAR_S, samesite="strict", httponly=True)
     return answer
+
+
+@router.get("/review/pair")
+async def pair(run: Annotated[list[str] | None, Query()] = None) -> Response:
+    """Two runs, their answers to one question side by side."""
+    chosen = run or []
+    if len(chosen) != 2:
+        raise ConfigurationError("choose two evaluations", hint="the boxes in the list")
+    return RedirectResponse(f"/review/{quote(inside(chosen[0]))}?other={quote(inside(chosen[1]))}", status_code=303)
 
 
 @router.get("/review/{name}")
@@ -89,7 +102,7 @@ def _page(request: Request, template: str, sitting: Sitting, name: str, other: s
         item=item,
         item_id=_id(item.key) if item else "",
         last=last,
-        shown=[_readable(text) for text in item.shown] if item else [],
+        shown=list(_apart([_readable(text) for text in item.shown])) if item else [],
         question=_readable(item.question.prompt) if item else "",
         context=_readable(item.question.context) if item and item.question.context else "",
         rubric=item.question.rubric if item else None,
@@ -98,7 +111,19 @@ def _page(request: Request, template: str, sitting: Sitting, name: str, other: s
         done=len(sitting.queue) - left,
         whole=len(sitting.queue),
         agreement=_agreed(found),
+        others=[(who, said) for who, one in sitting.others().items() if (said := _agreed(one))],
     )
+
+
+def _apart(texts: list[str]) -> Iterator[list[tuple[str, bool]]]:
+    """Each text in pieces, and whether the other one lacks that piece. One text alone is one piece."""
+    words = [re.findall(r"\s+|[^\W_]+|.", text) for text in texts]
+    if len(texts) != 2 or max(map(len, words)) > MOST_COMPARED:
+        yield from ([(text, False)] for text in texts)
+        return
+    changes = SequenceMatcher(a=words[0], b=words[1], autojunk=False).get_opcodes()
+    yield [("".join(words[0][a:b]), kind != "equal") for kind, a, b, _, _ in changes if a < b]
+    yield [("".join(words[1][a:b]), kind != "equal") for kind, _, _, a, b in changes if a < b]
 
 
 def _agreed(found: Agreement) -> str | None:

@@ -10,9 +10,13 @@ document.addEventListener("htmx:confirm", (event) => {
   dialog.onclose = () => { if (dialog.returnValue === "yes") event.detail.issueRequest(true); };
   dialog.showModal();
 });
-const offline = (is) => { document.getElementById("offline").hidden = !is; };
-document.addEventListener("htmx:sendError", () => offline(true));
-document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful) offline(false); });
+// A server that was away may be another one now: the page is asked for anew, with whatever its address carries.
+const banner = document.getElementById("offline"), away = banner.textContent;
+const told = (text) => { banner.textContent = text; banner.hidden = false; };
+const back = () => { if (!banner.hidden && banner.textContent === away) location.reload(); };
+for (const name of ["htmx:sendError", "htmx:sseError"]) document.addEventListener(name, () => told(away));
+for (const name of ["htmx:sseOpen", "htmx:afterOnLoad"]) document.addEventListener(name, back);
+document.addEventListener("htmx:responseError", (event) => { if (event.detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/plain")) told(event.detail.xhr.responseText); });
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.xhr.status >= 400 && event.detail.xhr.responseText.includes('class="fault"')) {
     event.detail.shouldSwap = true; event.detail.isError = false;  // a fault is something to read, where the answer would be
