@@ -14,6 +14,7 @@ from evener.cli.compare_live import CampaignView, duration, in_words
 from evener.cli.console import err, out, run_async, show_json
 
 if TYPE_CHECKING:
+    from evener.api.campaign_reports import Told
     from evener.api.campaigns import Ended, Wishes
     from evener.records.campaign import CampaignStatus
 
@@ -22,11 +23,11 @@ WATCH_EVERY_S = 2.0
 
 def make(path: Path, wishes: Wishes, *, as_json: bool) -> Ended:
     """Make what is left of the campaign in `path`, and say how it ended. Raises what stops it."""
-    from evener.api import campaigns
+    from evener.api import campaign_reports, campaigns  # now: an upgrade during the night must not meet old modules
 
     with CampaignView(as_json=as_json) as view:
         ended = run_async(campaigns.go_on(path, wishes, view.show))
-    page = _report(path, quiet=as_json)
+    page = _report(campaign_reports.told(path), quiet=as_json)
     if as_json:
         view.show({"ended": {"run": str(path), "partial": ended.partial, "page": str(page)}})
     else:
@@ -37,12 +38,11 @@ def make(path: Path, wishes: Wishes, *, as_json: bool) -> Ended:
     return ended
 
 
-def _report(path: Path, *, quiet: bool) -> Path:
+def _report(told: Told, *, quiet: bool) -> Path:
     """The campaign's report, here and as a page in its folder."""
     from evener.api import campaign_reports
     from evener.report.campaign import view
 
-    told = campaign_reports.told(path)
     if not quiet:
         out.rule("the report")
         out.print(view.view(told.story, told.say))
