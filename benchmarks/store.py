@@ -156,7 +156,7 @@ def lines(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Took
     shutil.rmtree(store)
     ours, old = large(folder, options.big)
     for name, words in (
-        ("evener report, with its page", ("report",)),
+        ("evener report", ("report",)),
         ("evener report -o json", ("report", "-o", "json")),
     ):
         took = command(ours.parent, *words, ours.name)
