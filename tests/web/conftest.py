@@ -56,9 +56,9 @@ class Page:
 
 
 @asynccontextmanager
-async def opened(rig: Path, **place: Any) -> AsyncIterator[Page]:
+async def opened(rig: Path, *, port: int = 0, **place: Any) -> AsyncIterator[Page]:
     told: asyncio.Future[tuple[str, str | None]] = asyncio.get_running_loop().create_future()
-    at = Place(port=0, **place)
+    at = Place(port=port, **place)
     serving = asyncio.create_task(serve(str(rig), at, on_open=lambda url, token: told.set_result((url, token))))
     waits: list[asyncio.Future[Any]] = [serving, told]
     done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
