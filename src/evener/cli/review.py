@@ -12,7 +12,6 @@ from rich.text import Text
 
 from evener.cli.console import err, out
 from evener.errors import ConfigurationError
-from evener.report.judges_rows import coefficients
 from evener.report.words import plain, prose
 
 if TYPE_CHECKING:
@@ -114,6 +113,8 @@ def _agreed(sitting: Sitting) -> str:
 
 
 def _farewell(sitting: Sitting) -> None:
+    from evener.report.judges_rows import coefficients
+
     found, left = sitting.agreement(), len(sitting.left)
     out.print(
         f"\n{len(sitting.mine)} labelled by {escape(sitting.reviewer)} now, {left} left in the {sitting.pool} pool"
