@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from evener.errors import PortTaken
+from evener.errors import HostError, PortTaken
 from evener.records.serving import Behind, Person, PersonLimits, Used
 from evener.serve import people
 from evener.serve.door import Door, Settings
@@ -454,3 +455,176 @@ async def test_a_port_that_is_taken_is_one_line() -> None:
         with pytest.raises(PortTaken, match=str(port)):
             async with made.door.open("127.0.0.1", port):
                 pass
+
+
+# ---- proxies, stops, turns that are lost, what nobody waited for
+
+
+async def until_true(condition: Callable[[], object], within_s: float = 5.0) -> None:
+    async with asyncio.timeout(within_s):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def posted(body: dict[str, Any], *, version: bytes = b"1.1", headers: bytes = b"", packed: bool = False) -> bytes:
+    data = json.dumps(body).encode()
+    data = gzip.compress(data) if packed else data
+    return b"POST /v1/chat/completions HTTP/%b\r\nHost: x\r\nConnection: close\r\n%bContent-Length: %d\r\n\r\n%b" % (
+        version,
+        headers,
+        len(data),
+        data,
+    )
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[str]:
+    """It takes connections, and never says a word."""
+    async with await asyncio.start_server(lambda _reader, _writer: asyncio.sleep(3600), "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 6, "stream": True}
+
+
+async def test_http_1_0_as_proxies_speak_it_gets_the_stream_unframed() -> None:
+    async with house(FakeEngine()) as made:
+        head, _, body = (await raw(made.url, posted(CHAT, version=b"1.0"))).partition(b"\r\n\r\n")
+        assert b" 200 " in head
+        assert b"chunked" not in head
+        assert body.startswith(b"data: {")
+        assert body.endswith(b"data: [DONE]\n\n")
+
+
+async def test_a_packed_body_is_unpacked_and_no_longer_called_packed() -> None:
+    async with house(FakeEngine(), settings=Settings(most_body_bytes=100_000)) as made:
+        headers = b"Content-Encoding: gzip\r\n"
+        assert b" 200 " in await raw(made.url, posted(CHAT, headers=headers, packed=True))
+        assert made.engines[0].seen[0].body == CHAT
+        bomb = CHAT | {"messages": [{"role": "user", "content": "a" * 5_000_000}]}
+        assert b" 413 " in await raw(made.url, posted(bomb, headers=headers, packed=True))
+
+
+async def test_a_key_in_a_request_that_is_no_http_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with house(FakeEngine(), welcome=everybody(person("ann"))) as made:
+        for line in (b"Authorization: Bearer ev-a\x01nn", b"Authorization : Bearer ev-ann"):
+            with suppress(ConnectionError):
+                assert b" 400 " in await raw(made.url, posted(CHAT, headers=line + b"\r\n"))
+    assert "ev-a" not in caplog.text
+
+
+async def test_when_a_deployment_is_stopped_its_silent_answers_end_and_what_had_no_byte_goes_elsewhere() -> None:
+    async with house(FakeEngine(scenario="stall", slots=1), FakeEngine(slots=1)) as made:
+        stalled = asyncio.create_task(made.ask())
+        await until_asked(made, 1, 0)
+        await asyncio.sleep(0.2)
+        made.door.set("a", "restarting")
+        async with asyncio.timeout(2):
+            assert b"ended in the middle" in await (await stalled).read()
+    async with silent_server() as url, house(FakeEngine(slots=1), FakeEngine(slots=1)) as made:
+        made.door.place(replace(behind(made.engines[0]), url=url), key="inner")
+        waiting = asyncio.create_task(made.ask())
+        await until_true(lambda: made.door.behind()[0].busy)
+        await asyncio.sleep(0.1)
+        made.door.set("a", "restarting")
+        async with asyncio.timeout(2):
+            assert (await waiting).headers["X-Evener-Deployment"] == "b"
+        assert (made.used[0].requests, made.used[0].uncounted) == (1, 0)
+
+
+async def test_a_dead_replica_that_looks_free_is_not_asked_again_by_who_saw_it_die() -> None:
+    async with house(FakeEngine(slots=4), FakeEngine(slots=1, itl_s=0.2)) as made:
+        made.door.place(replace(behind(made.engines[0]), url="http://127.0.0.1:1"), key="inner")
+        answers = await asyncio.gather(*(made.ask() for _ in range(2)))
+        assert [answer.status for answer in answers] == [200, 200], "the second waited longer than three tries take"
+
+
+async def test_what_lost_its_turn_is_next_and_never_refused_for_a_full_queue() -> None:
+    settings = Settings(most_waiting=2, most_waiting_each=2)
+    async with house(FakeEngine(slots=1, ttft_s=0.1), settings=settings) as made:
+        good = made.door.behind()[0]
+        made.door.place(replace(good, url="http://127.0.0.1:1"), key="inner")
+        first = asyncio.create_task(made.ask(text="first"))
+        await until_true(lambda: made.door.behind()[0].busy == 1)
+        made.door.set("a", "restarting")
+        others = [asyncio.create_task(made.ask(text=f"{n}")) for n in range(2)]
+        await until_true(lambda: made.door.status().waiting == 3)
+        made.door.place(replace(good, state="ready"), key="inner")
+        assert [(await one).status for one in (first, *others)] == [200] * 3
+        assert made.engines[0].seen[0].body["messages"][0]["content"] == "first"
+        mine = next(used for used in made.used if used.waited_s < used.seconds - 0.2)
+        assert mine.requests == 1
+
+
+async def test_who_waits_for_what_is_paused_is_told_and_who_waits_for_a_restart_waits() -> None:
+    async with house(FakeEngine()) as made:
+        made.door.set("a", "restarting")
+        waiting = asyncio.create_task(made.ask())
+        await until_true(lambda: made.door.status().waiting)
+        made.door.set("a", "draining")
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        made.door.set("a", "paused", why="somebody renders")
+        assert (await waiting).status == 503
+        assert made.door.status().waiting == 0
+
+
+async def test_who_waits_while_the_only_model_becomes_another_is_answered_by_that_one() -> None:
+    async with house(FakeEngine()) as made:
+        made.door.set("a", "restarting")
+        waiting = asyncio.create_task(made.ask(model="fake"))
+        await until_true(lambda: made.door.status().waiting)
+        made.door.place(behind(made.engines[0], model="another"), key="inner")
+        assert (await waiting).status == 200
+
+
+async def test_of_several_models_one_that_goes_away_is_told_to_who_waits_for_it() -> None:
+    async with house(
+        FakeEngine(), FakeEngine(), describe=lambda record: replace(record, model=f"model-{record.name}")
+    ) as made:
+        made.door.set("a", "restarting")
+        waiting = asyncio.create_task(made.ask(model="model-a"))
+        await until_true(lambda: made.door.status().waiting)
+        made.door.place(behind(made.engines[0], model="another"), key="inner")
+        assert (await waiting).status == 404
+
+
+async def test_a_door_that_closes_tells_who_waits_and_who_comes() -> None:
+    async with house(FakeEngine()) as made:
+        made.door.set("a", "restarting")
+        waiting = asyncio.create_task(made.ask())
+        await until_true(lambda: made.door.status().waiting)
+        made.door.close()
+        for answer in (await waiting, await made.ask()):
+            assert answer.status == 503
+            assert "closing" in (await answer.json())["error"]["message"]
+
+
+async def test_an_answer_that_nobody_waited_for_is_counted_as_far_as_it_came() -> None:
+    async with house(FakeEngine(itl_s=0.02), welcome=everybody(person("ann", tokens_per_day=5))) as made:
+        headers = {"Authorization": "Bearer ev-ann"}
+        body = CHAT | {"max_tokens": 1000}
+        async with made.session.post(f"{made.url}/v1/chat/completions", json=body, headers=headers) as answer:
+            for _ in range(16):
+                await answer.content.readline()
+        await until_true(lambda: made.used)
+        assert made.used[0].uncounted == 1
+        assert 5 <= made.used[0].output_tokens <= 60
+        assert (await made.ask("ann")).status == 429, "hanging up does not make it free"
+
+
+async def test_what_the_engine_refuses_is_not_called_uncounted() -> None:
+    async with house(FakeEngine(scenario="context")) as made:
+        await made.ask()
+        assert (made.used[0].uncounted, made.used[0].failures) == (0, 0)
+    async with house(FakeEngine(scenario="no-usage")) as made:
+        await made.ask()
+        assert made.used[0].uncounted == 1
+
+
+async def test_an_address_that_is_not_ours_is_told_as_that() -> None:
+    door = Door(url="http://door")
+    with pytest.raises(HostError, match=r"192\.0\.2\.1:\d+: cannot listen there") as told:
+        async with door.open("192.0.2.1", 8080):
+            pass
+    assert not isinstance(told.value, PortTaken)

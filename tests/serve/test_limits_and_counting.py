@@ -65,8 +65,8 @@ TIMINGS = {"prompt_n": 10, "cache_n": 20, "predicted_n": 7}
 def test_the_last_event_that_counts_is_read(last: dict[str, object]) -> None:
     words = "".join(f'data: {{"choices": [{{"delta": {{"content": "{n}"}}}}]}}\n\n' for n in range(9))
     stream = f"{words}data: {json.dumps(last)}\n\ndata: [DONE]\n\n".encode()
-    assert in_stream(stream) == Counted(prompt=30, output=7)
-    assert in_stream(stream[20:]) == Counted(prompt=30, output=7), "the tail may begin in the middle of an event"
+    assert in_stream(b"", stream) == Counted(prompt=30, output=7)
+    assert in_stream(b"", stream[20:]) == Counted(prompt=30, output=7), "the tail may begin in the middle of an event"
     assert in_whole(json.dumps(last).encode()) == Counted(prompt=30, output=7)
 
 
@@ -84,10 +84,27 @@ def test_the_last_event_that_counts_is_read(last: dict[str, object]) -> None:
     ],
 )
 def test_what_nobody_counted_is_unknown(text: bytes) -> None:
-    assert in_stream(text) is None
+    assert in_stream(text, text) is None
     assert in_whole(text) is None
 
 
 def test_words_about_usage_are_no_counts() -> None:
     said = json.dumps({"choices": [{"delta": {"content": 'the "usage": {"prompt_tokens": 5}'}}]})
-    assert in_stream(f"data: {said}\n\n".encode()) is None
+    assert in_stream(b"", f"data: {said}\n\n".encode()) is None
+
+
+def test_of_messages_the_prompt_is_counted_at_the_beginning_and_the_answer_at_the_end() -> None:
+    start = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 25}}}
+    head = f"event: message_start\ndata: {json.dumps(start)}\n\n".encode()
+    tail = b'event: message_delta\ndata: {"type":"message_delta","delta":{},"usage":{"output_tokens":7}}\n\n'
+    assert in_stream(head, tail) == in_stream(head, head + tail) == Counted(prompt=30, output=7)
+
+
+def test_counts_are_found_in_an_event_that_is_longer_than_what_is_kept_of_it() -> None:
+    response = {"output": ["x" * 20_000], "usage": {"input_tokens": 30, "output_tokens": 7, "details": {"a": {}}}}
+    last = json.dumps({"type": "response.completed", "response": response})
+    assert in_stream(b"", f"data: {last}\n\n".encode()[-8000:]) == Counted(prompt=30, output=7)
+
+
+def test_an_embedding_has_a_prompt_only() -> None:
+    assert in_whole(b'{"data": [], "usage": {"prompt_tokens": 9, "total_tokens": 9}}') == Counted(prompt=9, output=0)

@@ -39,7 +39,7 @@ class Person:
 class Used:
     """What one person used on one day (UTC). No prompt and no answer is kept anywhere.
 
-    Tokens are those that the engine counted; `uncounted` answers came without a count.
+    Tokens are those that the engine counted. Of an answer that broke off, each event that had come is an output token.
     """
 
     person: str  # the name
@@ -49,7 +49,7 @@ class Used:
     refused: int = 0  # turned away: a limit, or no room in the queue
     prompt_tokens: int = 0  # of answered requests, cached ones included
     output_tokens: int = 0  # of the answers
-    uncounted: int = 0
+    uncounted: int = 0  # requests that an engine worked for and gave no count of, hung up on or broken off mostly
     seconds: float = 0.0  # from the request's arrival to the last byte of its answer, waiting included
     waited_s: float = 0.0  # of these, in the queue
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 TAIL_BYTES = 8 << 10  # of a stream: its last event holds the counts
+NAMES = ("usage", "timings")  # of the tables, the better one first
+OUTPUT = ("completion_tokens", "output_tokens", "predicted_n")
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,41 +21,49 @@ class Counted:
     output: int
 
 
-def in_stream(tail: bytes) -> Counted | None:
-    """The counts at the end of a stream of events; None where none of them has any."""
-    return next((found for event in _events_backwards(tail) if (found := _in(event))), None)
+def in_stream(head: bytes, tail: bytes) -> Counted | None:
+    """The counts in a stream of events, of which the first bytes and the last ones are known; None where nobody counts.
+
+    An event may be longer than the tail, so tables are looked for and not events. In a string their names would be
+    escaped.
+    """
+    text = [part.decode(errors="replace") for part in (tail, head)]
+    return _counted([table for name in NAMES for part in text for table in _tables_backwards(part, name)])
 
 
 def in_whole(body: bytes) -> Counted | None:
-    """The counts of an answer in one piece."""
-    return _in(body)
-
-
-def _events_backwards(tail: bytes) -> Iterator[bytes]:
-    for line in reversed(tail.split(b"\n")):
-        if line.startswith(b"data:") and (b'"usage"' in line or b'"timings"' in line):
-            yield line[5:]
-
-
-def _in(text: bytes) -> Counted | None:
+    """The counts of an answer in one piece. One without an output has none, as embeddings do."""
     try:
-        data = json.loads(text)
+        data = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(data, dict):
-        return None
-    usage, timings = _table(data, "usage"), _table(data, "timings")
-    prompt = _count(usage, "prompt_tokens", "input_tokens")
-    output = _count(usage, "completion_tokens", "output_tokens")
-    if prompt is None and timings:
-        read, kept = _count(timings, "prompt_n"), _count(timings, "cache_n")
-        prompt, output = None if read is None else read + (kept or 0), _count(timings, "predicted_n")
-    return None if prompt is None else Counted(prompt=prompt, output=output or 0)
+    tables = [data.get(name) for name in NAMES] if isinstance(data, dict) else []
+    return _counted([*(table for table in tables if isinstance(table, dict)), {"output_tokens": 0}])
 
 
-def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
-    found = data.get(name)
-    return found if isinstance(found, dict) else {}
+def _tables_backwards(text: str, name: str) -> Iterator[dict[str, Any]]:
+    end = len(text)
+    while (end := text.rfind(f'"{name}":', 0, end)) >= 0:
+        rest = text[end + len(name) + 3 :].lstrip(" ")
+        try:
+            found, _ = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+def _counted(tables: Sequence[dict[str, Any]]) -> Counted | None:
+    """The first that say so: one may know the prompt and another the output."""
+    prompt = next((count for table in tables if (count := _prompt(table)) is not None), None)
+    output = next((count for table in tables if (count := _count(table, *OUTPUT)) is not None), None)
+    return None if prompt is None or output is None else Counted(prompt=prompt, output=output)
+
+
+def _prompt(table: dict[str, Any]) -> int | None:
+    """All of it: `/v1/messages` and timings tell what was cached apart."""
+    read = _count(table, "prompt_tokens", "input_tokens", "prompt_n")
+    return None if read is None else read + (_count(table, "cache_read_input_tokens", "cache_n") or 0)
 
 
 def _count(table: dict[str, Any], *names: str) -> int | None:

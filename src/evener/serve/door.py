@@ -6,7 +6,10 @@ Knows HTTP, people and slots. Knows nothing of how a deployment comes up: whoeve
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import logging
+import os
 import ssl
 import time
 from collections import Counter
@@ -18,9 +21,10 @@ from math import ceil
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
+from aiohttp.http_exceptions import HttpProcessingError
 
-from evener.errors import PortTaken
+from evener.errors import HostError, PortTaken
 from evener.records.serving import Behind, BehindState, DoorStatus, Person, Used
 from evener.serve import counting, people, routing, upstream
 from evener.serve.counting import Counted
@@ -42,11 +46,12 @@ POSTS = (
 )
 NOT_PASSED_ON = frozenset(
     {"host", "authorization", "x-api-key", "connection", "keep-alive", "content-length", "transfer-encoding", "expect",
-     "upgrade", "te", "trailer", "proxy-authorization", "accept-encoding", "cookie"}
+     "upgrade", "te", "trailer", "proxy-authorization", "accept-encoding", "content-encoding", "cookie"}
 )  # fmt: skip
 NOT_PASSED_BACK = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "server", "date", "set-cookie"}
 )
+COUNTLESS = frozenset({"/tokenize"})  # no model works for it
 CONNECT_WITHIN_S = 5.0
 TRIES = 3  # deployments that one request may see die before it has an answer
 DIED_PAUSE_S = 0.2
@@ -73,20 +78,29 @@ class Place:
     key: str | None = field(default=None, repr=False)  # of its server
     busy: int = 0
     used: int = 0
+    answers: set[Upstream] = field(default_factory=set)  # that are coming
 
     @property
     def is_open(self) -> bool:
         return self.record.state == "ready" and self.record.url is not None
+
+    def is_now(self, record: Behind) -> None:
+        """Whoever stops answers nothing more: where its host is gone, no socket ever says so."""
+        self.record = record
+        if record.state not in ("ready", "draining"):
+            for answer in self.answers:
+                answer.cut("it was stopped")
 
 
 @dataclass(eq=False, kw_only=True)
 class _Request:
     """One request that waits for its turn. `parallel` is how many its person may have in flight."""
 
-    model: str
+    asked: str | None  # the model, as the client names it
     marks: tuple[bytes, ...]
     parallel: int | None
-    turn: asyncio.Future[Place]
+    turn: asyncio.Future[Place] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    died: set[str] = field(default_factory=set)  # deployments that ended before they answered it
 
 
 @dataclass(kw_only=True)
@@ -98,6 +112,12 @@ class _Ticket:
     waited_s: float = 0.0
     ending: Literal["answered", "failed", "refused", "left"] = "left"  # the client went away
     counted: Counted | None = None
+    pieces: int = 0  # that were passed on, of a stream
+    is_uncounted: bool = False  # an engine has worked for it, and did not say how much
+
+    def is_counted(self, counted: Counted | None) -> None:
+        if counted is not None:
+            self.counted, self.is_uncounted = counted, False
 
     def used(self, now_s: float) -> Used | None:
         """None for somebody who was not let in."""
@@ -110,8 +130,8 @@ class _Ticket:
             failures=int(self.ending == "failed"),
             refused=int(self.ending == "refused"),
             prompt_tokens=self.counted.prompt if self.counted else 0,
-            output_tokens=self.counted.output if self.counted else 0,
-            uncounted=int(self.ending == "answered" and self.counted is None),
+            output_tokens=self.counted.output if self.counted else self.pieces,
+            uncounted=int(self.is_uncounted),
             seconds=now_s - self.begun_s,
             waited_s=self.waited_s,
         )
@@ -175,6 +195,7 @@ class Door:
         self._since = datetime.now(UTC)
         self._count = 0
         self._takes_s = 1.0  # a request, lately
+        self._is_closing = False
 
     # ---- what is behind it
 
@@ -186,19 +207,20 @@ class Door:
         else:
             if known.record.url != record.url:
                 self._readers.forget(record.name)
-            known.record, known.key = replace(record, why=record.why or known.record.why), key
-        self._pump()
+            known.key = key
+            known.is_now(replace(record, why=record.why or known.record.why))
+        self._settle()
 
     def set(self, name: str, state: BehindState, *, why: str | None = None) -> None:
         """Another state of a deployment; `why` is kept until the next reason."""
         place = self._places[name]
-        place.record = replace(place.record, state=state, since=datetime.now(UTC), why=why or place.record.why)
-        self._pump()
+        place.is_now(replace(place.record, state=state, since=datetime.now(UTC), why=why or place.record.why))
+        self._settle()
 
-    def remove(self, name: str) -> None:
-        self._places.pop(name, None)
-        self._readers.forget(name)
-        self._pump()
+    def close(self) -> None:
+        """Nobody is answered any more: whoever waits is told so, and whoever comes."""
+        self._is_closing = True
+        self._settle()
 
     async def drained(self, name: str, *, within_s: float) -> bool:
         """Take no more requests for it, and wait until none is in flight; False when some still are at the deadline."""
@@ -247,7 +269,7 @@ class Door:
         app.router.add_route("*", "/{rest:.*}", self._nothing_here)
         app.on_response_prepare.append(_named)
         runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0, lingering_time=1.0
+            app, handler_cancellation=True, access_log=None, logger=_LOG, shutdown_timeout=1.0, lingering_time=1.0
         )
         await runner.setup()
         try:
@@ -255,9 +277,7 @@ class Door:
             try:
                 await site.start()
             except OSError as fault:
-                raise PortTaken(
-                    f"{host}:{port}: {fault.strerror or fault}", hint="[serve] names another port"
-                ) from None
+                raise _not_listening(host, port, fault) from None
             yield runner.addresses[0][1]
         finally:
             await runner.cleanup()
@@ -314,16 +334,17 @@ class Door:
     async def _answered(self, request: web.Request, person: Person, ticket: _Ticket) -> web.StreamResponse:
         body, model, marks = await self._body(request)
         self._require_within_limits(person)
-        name = self._model(model)
+        waits = _Request(asked=model, marks=marks, parallel=person.limits.parallel)
         for tries_left in reversed(range(TRIES)):
-            place = await self._turn(person, name, marks, ticket.begun_s)
-            ticket.waited_s = time.monotonic() - ticket.begun_s
+            place = await self._turn(person, waits, ticket)
             try:
                 return await self._through(request, body, place, ticket)
             except Gone as gone:
                 if not tries_left:
                     why = f"{place.record.name} ended before it answered: {gone}"
                     raise Refused(502, "server_error", why) from None
+                waits = replace(waits, turn=asyncio.get_running_loop().create_future())
+                waits.died.add(place.record.name)
                 await asyncio.sleep(DIED_PAUSE_S)  # until whoever watches it has seen it, too
             finally:
                 self._leave(place, person)
@@ -341,12 +362,13 @@ class Door:
             raise Refused(413, "invalid_request_error", f"a request has at most {most} MiB") from None
         try:
             data = json.loads(body)
+            marks = routing.marks(data) if isinstance(data, dict) else None
         except (ValueError, RecursionError):
             raise Refused(400, "invalid_request_error", "the body is not JSON") from None
-        if not isinstance(data, dict):
+        if marks is None:
             raise Refused(400, "invalid_request_error", "the body is not a JSON object")
         model = data.get("model")
-        return body, model if isinstance(model, str) else None, routing.marks(data)
+        return body, model if isinstance(model, str) else None, marks
 
     def _require_within_limits(self, person: Person) -> None:
         now, now_s = datetime.now(UTC), time.monotonic()
@@ -358,53 +380,66 @@ class Door:
             raise Refused(429, "rate_limit_error", too_much.why, retry_after_s=too_much.retry_after_s)
         lately.began(now_s)
 
-    def _model(self, asked: str | None) -> str:
-        """The model that is meant: the one that is named; without a name, the only one. Raises Refused."""
-        models = dict.fromkeys(place.record.model for place in self._places.values())
-        if asked in models:
-            return str(asked)
-        if len(models) == 1:  # clients send all kinds of names to a server with one model, and llama-server takes any
-            return next(iter(models))
-        if not models:
-            raise Refused(503, "unavailable_error", "nothing is served yet", retry_after_s=30)
-        known = ", ".join(models)
-        raise Refused(404, "invalid_request_error", f"no model {asked!r}; there is {known}")
+    def _model(self, asked: str | None) -> str | None:
+        """The model that is meant: the one that is named; without such a name the only one, None where there are more.
+
+        Clients send all kinds of names to a server with one model, and llama-server takes any.
+        """
+        models = {place.record.model for place in self._places.values()}
+        return asked if asked in models else next(iter(models)) if len(models) == 1 else None
+
+    def _hopeless(self, asked: str | None) -> Refused | None:
+        """Why nobody is going to answer a request for this model; None while somebody may."""
+        if self._is_closing:
+            return Refused(503, "unavailable_error", "the door is closing", retry_after_s=30)
+        if not self._places:
+            return Refused(503, "unavailable_error", "nothing is served yet", retry_after_s=30)
+        model = self._model(asked)
+        if model is None:
+            known = ", ".join(dict.fromkeys(place.record.model for place in self._places.values()))
+            return Refused(404, "invalid_request_error", f"no model {asked!r}; there is {known}")
+        there = [place.record for place in self._places.values() if place.record.model == model]
+        if any(record.state != "paused" for record in there):
+            return None
+        why = next((f": {record.why}" for record in there if record.why), "")
+        return Refused(503, "unavailable_error", f"{model} is paused{why}", retry_after_s=60)
 
     # ---- turns
 
-    async def _turn(self, person: Person, model: str, marks: tuple[bytes, ...], begun: float) -> Place:
-        """A slot of a deployment that has this model. Raises Refused when there is none in time."""
-        self._require_hope(model)
-        request = _Request(
-            model=model,
-            marks=marks,
-            parallel=person.limits.parallel,
-            turn=asyncio.get_running_loop().create_future(),
-        )
-        full = self._waiting.refusal(person.name)
-        self._waiting.add(person.name, request)
+    async def _turn(self, person: Person, request: _Request, ticket: _Ticket) -> Place:
+        """A slot of a deployment that has its model. Raises Refused when there is none in time.
+
+        What had its turn and lost it is next of that person's, however many wait by now.
+        """
+        if (hopeless := self._hopeless(request.asked)) is not None:
+            raise hopeless
+        full = None if request.died else self._waiting.refusal(person.name)
+        wait = self._waiting.put_back if request.died else self._waiting.add
+        wait(person.name, request)
         self._pump()
+        begun_s = time.monotonic()
         try:
             if full and not request.turn.done():
                 raise Refused(429, "rate_limit_error", full, retry_after_s=self._retry_after_s())
-            async with asyncio.timeout(max(0.0, begun + self._settings.wait_within_s - time.monotonic())):
+            async with asyncio.timeout(max(0.0, self._settings.wait_within_s - ticket.waited_s)):
                 return await request.turn
         except BaseException as ended:
             self._waiting.drop(person.name, request)
-            if request.turn.done() and not request.turn.cancelled():  # its turn came just as it gave up
+            if _has_turn(request):  # it came just as the request gave up
                 self._leave(request.turn.result(), person)
             if isinstance(ended, TimeoutError):
                 why = f"no slot was free within {self._settings.wait_within_s:.0f} s"
                 raise Refused(503, "unavailable_error", why, retry_after_s=self._retry_after_s()) from None
             raise
+        finally:
+            ticket.waited_s += time.monotonic() - begun_s
 
-    def _require_hope(self, model: str) -> None:
-        """Raises Refused where nothing that has this model is about to come back."""
-        there = [place.record for place in self._places.values() if place.record.model == model]
-        if all(record.state in ("paused", "given up") for record in there):
-            state = "paused" if any(record.state == "paused" for record in there) else "not served now"
-            why = next((f": {record.why}" for record in there if record.why), "")
-            raise Refused(503, "unavailable_error", f"{model} is {state}{why}", retry_after_s=60)
+    def _settle(self) -> None:
+        """Something is otherwise: whoever waits in vain is told, whoever can go goes."""
+        for request in self._waiting:
+            if not request.turn.done() and (hopeless := self._hopeless(request.asked)) is not None:
+                request.turn.set_exception(hopeless)
+        self._pump()
 
     def _pump(self) -> None:
         """Give every free slot to whose turn it is."""
@@ -425,11 +460,14 @@ class Door:
             request.turn.set_result(place)
 
     def _free(self, request: _Request) -> Place | None:
-        there = [
+        """Where it can go now. Not to whom it has seen die, while there is another: the dead look free."""
+        model = self._model(request.asked)
+        open_ones = [
             routing.Open(name=name, free=place.record.slots - place.busy, slots=place.record.slots, used=place.used)
             for name, place in self._places.items()
-            if place.is_open and place.record.model == request.model
+            if place.is_open and place.record.model == model
         ]
+        there = [one for one in open_ones if one.name not in request.died] or open_ones
         chosen = routing.choose(there, self._readers.longest(request.marks) if len(there) > 1 else ())
         return self._places[chosen] if chosen else None
 
@@ -454,17 +492,22 @@ class Door:
         async with upstream.asked(
             at.hostname or "", at.port or 80, request.raw_path, headers, body, within_s=CONNECT_WITHIN_S
         ) as answer:
+            place.answers.add(answer)
+            ticket.is_uncounted = request.path not in COUNTLESS
             try:
                 async with asyncio.timeout_at(deadline):
                     status, said = await answer.head()
+                    ticket.is_uncounted &= status < 400
                     is_stream = said.get("content-type", "").startswith("text/event-stream")
                     whole = None if is_stream else await answer.whole()
+                if whole is None:
+                    return await self._streamed(request, answer, place, ticket, deadline)
             except TimeoutError:
                 why = f"there was no answer within {self._settings.answer_within_s:.0f} s"
                 raise Refused(504, "server_error", why) from None
-            if whole is None:
-                return await self._streamed(request, answer, place, ticket, deadline)
-        ticket.counted = counting.in_whole(whole)
+            finally:
+                place.answers.discard(answer)
+        ticket.is_counted(counting.in_whole(whole))
         ticket.ending = "failed" if status >= 500 else "answered"
         return web.Response(status=status, body=whole, headers=_passed_back(said, place))
 
@@ -477,10 +520,11 @@ class Door:
         """
         status, said = await answer.head()
         response = web.StreamResponse(status=status, headers=_passed_back(said, place))
-        response.enable_chunked_encoding()
+        if request.version >= HttpVersion11:
+            response.enable_chunked_encoding()
+        outlet = Outlet(request, response, answer, write_within_s=self._settings.write_within_s)
         try:
             await response.prepare(request)
-            outlet = Outlet(request, response, answer, write_within_s=self._settings.write_within_s)
             fault = await outlet.passed(until=deadline)
             if fault:
                 broken = f"{place.record.name} ended in the middle of this answer"
@@ -490,7 +534,9 @@ class Door:
             if request.transport is not None:
                 request.transport.abort()
             return response
-        ticket.counted = counting.in_stream(bytes(outlet.tail))
+        finally:
+            ticket.pieces = outlet.pieces
+            ticket.is_counted(counting.in_stream(outlet.head, bytes(outlet.tail)))
         ticket.ending = "failed" if fault or status >= 500 else "answered"
         return response
 
@@ -526,6 +572,27 @@ class Door:
             self._person(request)
             raise Refused(404, "invalid_request_error", f"nothing is at {request.method} {request.path}")
         return said[0]
+
+
+def _has_turn(request: _Request) -> bool:
+    turn = request.turn
+    return turn.done() and not turn.cancelled() and turn.exception() is None
+
+
+def _not_listening(host: str, port: int, fault: OSError) -> HostError:
+    if fault.errno == errno.EADDRINUSE:
+        return PortTaken(f"{host}:{port}: somebody listens there already", hint="[serve] names another port")
+    why = os.strerror(fault.errno) if fault.errno else str(fault)
+    return HostError(f"{host}:{port}: cannot listen there: {why}", hint="[serve] host is an address of this machine")
+
+
+def _quotes_nothing(record: logging.LogRecord) -> bool:
+    """Whether it is ours to know. What is said of a request that is no HTTP quotes it, and a key may be in it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_LOG = logging.getLogger("evener.door")
+_LOG.addFilter(_quotes_nothing)
 
 
 def _broken(fault: str | None) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from evener.serve.counting import TAIL_BYTES
 from evener.serve.upstream import Upstream
@@ -14,17 +14,21 @@ MOST_UNTAKEN_BYTES = 256 << 10
 
 
 class Outlet:
-    """One stream to one client, whose response has been prepared with chunked encoding. `tail` is its last bytes."""
+    """One stream to one client, whose response is prepared before anything is passed.
+
+    `head` and `tail` are its first and last bytes, `pieces` how many events have been passed.
+    """
 
     LATE: ClassVar[str] = "this answer took too long"
 
     def __init__(
         self, request: web.Request, response: web.StreamResponse, answer: Upstream, *, write_within_s: float
     ) -> None:
-        self.tail = bytearray()
+        self.head, self.tail = b"", bytearray()
+        self.pieces = 0
         self._response, self._answer = response, answer
         self._transport = request.transport
-        self._is_chunked = request.version >= (1, 1)
+        self._is_chunked = request.version >= HttpVersion11
         self._write_within_s = write_within_s
         self._untaken: list[bytes] = []
         self._woken = asyncio.Event()
@@ -56,6 +60,8 @@ class Outlet:
             await self._response.write(piece)
 
     def _take(self, piece: bytes) -> None:
+        self.head = self.head or piece
+        self.pieces += piece.count(b"data: {")
         self.tail += piece
         if len(self.tail) > 2 * TAIL_BYTES:
             del self.tail[:-TAIL_BYTES]

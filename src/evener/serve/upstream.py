@@ -59,6 +59,12 @@ class Upstream(asyncio.Protocol):
         if self._transport is not None and not self._end.is_set():
             self._transport.resume_reading()
 
+    def cut(self, why: str) -> None:
+        """It is known that nothing more comes, whatever the socket says."""
+        self._over(why)
+        if self._transport is not None:
+            self._transport.abort()
+
     # ---- asyncio's callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -7,7 +7,7 @@ own requests keep their order.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -27,6 +27,10 @@ class Waiting(Generic[T]):
 
     def __len__(self) -> int:
         return sum(len(queue) for queue in self._queues.values())
+
+    def __iter__(self) -> Iterator[T]:
+        """All that wait, as of now."""
+        return iter([request for queue in self._queues.values() for request in queue])
 
     def by_person(self) -> dict[str, int]:
         return {person: len(queue) for person, queue in self._queues.items() if queue}
