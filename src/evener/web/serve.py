@@ -98,6 +98,7 @@ def _listening(place: Place) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((place.host, place.port))
+        listener.listen()  # whoever is told the URL may come at once
     except OSError as error:
         listener.close()
         raise PortTaken(f"{place.host}:{place.port}: {error.strerror or error}", hint="--port names another") from None
