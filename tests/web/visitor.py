@@ -24,6 +24,8 @@ class Visitor:
 
     async def open(self, path: str) -> None:
         """The page, when nothing of it is still on its way."""
+        await self.tab.send("Page.navigate", url="about:blank")
+        await asyncio.sleep(0.5)  # what the page before still had on its way is cut off, and says so
         await self.tab.open(self.url + path)
         await self.until("!document.querySelector('[aria-busy], .htmx-request, .htmx-settling')")
 
