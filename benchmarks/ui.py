@@ -111,7 +111,7 @@ async def watchers(session: aiohttp.ClientSession, pid: int, state: Path) -> Non
     run = state / "runs" / "20260101T000000Z-users-abcd"
     run.mkdir(parents=True)
     started = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
-    about = {"id": run.name, "what": "users", "version": "0.1.0", "started_at": started, "rig": None}
+    about = {"id": run.name, "what": "users", "version": "0.1.0", "started_at": started, "conditions": {}}
     (run / "run.json").write_text(json.dumps({"schema": 1, **about}))
     watching = [asyncio.create_task(watch(session, run.name)) for _ in range(WATCHERS)]
     await asyncio.sleep(3)

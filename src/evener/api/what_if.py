@@ -122,14 +122,19 @@ async def look(rig: Rig, scan: Scan) -> Look:
 
 
 async def estimated(
-    at: Look, model: str, asked: Asked, *, changes: Mapping[str, str], prices: Sequence[str] = ()
+    at: Look, model: str, asked: Asked, *, changes: Mapping[str, str], prices: Sequence[str] = (), advice: bool = True
 ) -> PlanAnswer:
-    """What `plan` answers, without the engine's dry run and without another look at the rig."""
+    """What `plan` answers, without the engine's dry run and without another look at the rig.
+
+    Without `advice` it says neither what a second machine buys nor ways out: in half the time.
+    """
     workload, seats = asked.workload()
     beside = await models.beside(asked.mmproj, asked.draft)
     weights = beside.of(await at.weights(_named(model, asked.quant)))
     world = asked.changed(World(rig=at.rig.record, scan=at.scan))
-    made = await asyncio.to_thread(plans.planned_for, world, weights, workload, at.tools, asked.layout)
+    made = await asyncio.to_thread(
+        lambda: plans.planned_for(world, weights, workload, at.tools, asked.layout, advice=advice)
+    )
     said = (*made.verdict.reasons, *([weights.estimate] if weights.estimate else []), ESTIMATE)
     made = replace(made, verdict=replace(made.verdict, reasons=said))
     return _answer(made, world, at.rig, seats, changes=changes, prices=_prices(at.rig, prices))

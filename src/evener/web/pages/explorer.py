@@ -193,9 +193,17 @@ async def answer(request: Request) -> HTMLResponse:
     return response
 
 
-async def _answered(now: Now, question: Question) -> PlanAnswer:
-    look = await now.look(fresh_s=FRESH_S)
-    return await what_if.estimated(look, question.model, question.asked(), changes={}, prices=_parts(question.prices))
+@router.get("/plan/advice")
+async def advice(request: Request) -> HTMLResponse:
+    """What takes longer than a slider waits: what the second machine buys, ways out, and what all of it rests on."""
+    ui = ui_of(request)
+    found = await _answered(ui.now, await _quantised(question_of(request.query_params)), advice=True)
+    return ui.page(request, "plan_advice.html.j2", found=found)
+
+
+async def _answered(now: Now, question: Question, *, advice: bool = False) -> PlanAnswer:
+    look, prices = await now.look(fresh_s=FRESH_S), _parts(question.prices)
+    return await what_if.estimated(look, question.model, question.asked(), changes={}, prices=prices, advice=advice)
 
 
 def _shown(question: Question, found: PlanAnswer) -> Candidate | None:

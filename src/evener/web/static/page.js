@@ -44,7 +44,7 @@ document.addEventListener("click", (event) => {
   document.getElementById("question").requestSubmit();
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  const link = event.detail.target.querySelector?.("#link");
+  const link = event.detail.target?.querySelector?.("#link");
   if (link) history.replaceState(null, "", link.getAttribute("href"));
 });
 // The review desk: one key, one label; not while somebody writes a reason.
