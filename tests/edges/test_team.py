@@ -124,3 +124,18 @@ def test_days_of_one_person_are_summed() -> None:
 def test_a_person_is_read_back_as_written() -> None:
     give("ann", "ev-1")
     assert team.read_people() == (Person(name="ann", key_sha256=people.hash_of("ev-1"), key_hint="ev-1", added_at=NOW),)
+
+
+def test_what_comes_while_it_is_being_written_is_written_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage, write_whole = Usage(), team.write_whole
+    usage.add(used(prompt_tokens=10))
+
+    def slow(path: Path, text: str, *, mode: int | None = None) -> None:
+        write_whole(path, text, mode=mode)
+        monkeypatch.setattr(team, "write_whole", write_whole)
+        usage.add(used("bob", prompt_tokens=5))
+
+    monkeypatch.setattr(team, "write_whole", slow)
+    usage.write()
+    usage.write()
+    assert Usage().tokens("bob", "2026-01-02") == 5

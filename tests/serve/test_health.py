@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evener.serve.health import BACK_OFF_S, STEADY_S, Death, Deaths, Heart, Pulse, counters
+from evener.serve.health import BACK_OFF_S, STEADY_S, Death, Deaths, Heart, Pulse, counters, works
 
 HUNG_AFTER_S = 10.0
 
@@ -83,3 +83,16 @@ def test_nobody_knows_where_is_no_host() -> None:
     for _ in range(5):
         deaths.add(died(None))
     assert deaths.hopeless_host is None
+
+
+def test_one_that_says_nothing_is_hung_even_while_clients_come_and_go() -> None:
+    assert hung_at([(float(s), s % 3 != 0, None) for s in range(12)]) == [10.0, 11.0]
+    assert hung_at([(float(s), s % 3 != 0, (5.0,)) for s in range(60)]) == [], "it says that it is idle"
+
+
+def test_whether_it_works_is_what_it_says_itself() -> None:
+    idle, at_work = [{"is_processing": False}], [{"is_processing": False}, {"is_processing": True}]
+    assert works(at_work, {})
+    assert works(idle, {"requests_deferred": 1.0})
+    assert not works(idle, {"requests_processing": 0.0})
+    assert works(None, {}), "who says nothing of it is taken at the door's word"

@@ -108,3 +108,10 @@ def test_counts_are_found_in_an_event_that_is_longer_than_what_is_kept_of_it() -
 
 def test_an_embedding_has_a_prompt_only() -> None:
     assert in_whole(b'{"data": [], "usage": {"prompt_tokens": 9, "total_tokens": 9}}') == Counted(prompt=9, output=0)
+
+
+def test_a_limit_that_makes_no_sense_refuses_and_does_not_fail() -> None:
+    for most in (0, -1):
+        found = refusal(Lately(), requests_per_minute=most)
+        assert found is not None
+        assert found.retry_after_s == 60

@@ -6,14 +6,14 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from evener.api import plans, telemetry
+from evener.api import models, plans, telemetry
 from evener.api.good_for import good_for
 from evener.api.keeping import Care, Keeper, Post
 from evener.api.measure import not_cancelled
@@ -56,6 +56,9 @@ DRAIN_WITHIN_S = 30.0
 CLOSED_WITHIN_S = 120.0
 FIRST_INNER_PORT = 8400  # the servers behind it listen there, on loopback or on their own host's address
 EXPOSED = "the door would be open to the network without a key"
+
+
+OnMessage = Callable[[Message], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +127,15 @@ def _shares(replicas: Candidate) -> dict[str, int]:
 def _post(wanted: Wanted, planned: Planned, candidate: Candidate, host: str | None) -> Post:
     model = wanted.name or planned.weights.name
     name = slug(model) if host is None else f"{slug(model)[:40]}-{slug(host)[:20]}"
-    return Post(name=name, model=model, spec=wanted.model, planned=planned, candidate=candidate)
+    return Post(
+        name=name,
+        model=model,
+        spec=wanted.model,
+        asked=host or wanted.layout,
+        alias=wanted.name,
+        planned=planned,
+        candidate=candidate,
+    )
 
 
 def _inner(serve: rig_records.Serve, port: int) -> rig_records.Serve:
@@ -157,6 +168,29 @@ def _require_apart(post: Post, others: Sequence[Post]) -> None:
 
 
 @dataclass(kw_only=True)
+class Machines:
+    """Locks of machines, each held as long as any deployment behind the door needs it."""
+
+    _needed: dict[str, set[str]] = field(default_factory=dict)
+    _held: dict[str, ExitStack] = field(default_factory=dict)
+
+    def hold(self, name: str, wanted: Mapping[str, str]) -> None:
+        """From now on the deployment `name` needs these: machine -> what people call it. Raises HostBusy."""
+        for machine, host in wanted.items():
+            if machine not in self._held:
+                with ExitStack() as held:
+                    held.enter_context(locks.hold(state_folder() / "locks", machine, what=host, owner=DOOR))
+                    self._held[machine] = held.pop_all()
+        self._needed[name] = set(wanted)
+        for machine in self._held.keys() - set().union(*self._needed.values()):
+            self._held.pop(machine).close()
+
+    def close(self) -> None:
+        for held in self._held.values():
+            held.close()
+
+
+@dataclass(kw_only=True)
 class House:
     """The door and everything behind it, while it stands."""
 
@@ -166,9 +200,11 @@ class House:
     welcome: Welcome
     run: RunFolder
     url: str
+    tell: OnMessage
     cards: Callable[[], dict[tuple[str, str], CardSample]] = dict  # (host, card) -> what it said last
 
     def fact(self, kind: str, data: dict[str, Any]) -> None:
+        self.tell({"fact": {"kind": kind, "data": data}})
         with suppress(HostError):  # a full disk closes no door
             self.run.fact(kind, data)
 
@@ -177,19 +213,21 @@ class House:
         return replace(self.door.status(), tokens_per_s=sum(rates) if rates else None)
 
     def keeper(self, name: str | None) -> Keeper:
-        """The one called so, or the only one. Raises NameUnknown."""
-        if name is None and len(self.keepers) == 1:
-            return next(iter(self.keepers.values()))
-        found = self.keepers.get(name or "")
-        if found is None:
-            raise NameUnknown(
-                f"nothing behind the door is called {name}" if name else "several deployments are behind the door",
-                hint=f"there is {', '.join(self.keepers)}",
-            )
-        return found
+        """The one called so, else the only one on that host, or with that model; without a name the only one.
+
+        Raises NameUnknown.
+        """
+        if name in self.keepers:
+            return self.keepers[name]
+        found = [one for one in self.keepers.values() if name in (None, one.post.model, *one.post.candidate.hosts)]
+        if len(found) == 1:
+            return found[0]
+        raise NameUnknown(
+            f"nothing behind the door is called {name}" if not found else "several deployments are meant",
+            hint=f"there is {', '.join(one.post.name for one in found) or ', '.join(self.keepers)}",
+        )
 
 
-OnMessage = Callable[[Message], None]
 OnOpen = Callable[[str], None]
 OnReady = Callable[[str, Sequence[ReadyToUse]], None]
 
@@ -220,14 +258,16 @@ async def serve(
 
     await _hosts_there(rig, within_s=options.wait_for_hosts_s, report=report)
     found = await posts(rig, wanted, report=report)
-    with ExitStack() as held:
-        _hold(held, found)
+    with locks.hold(state_folder() / "locks", DOOR, what="the door", owner=DOOR), closing(Machines()) as held:
+        for post in found:
+            require_engines(post.planned, post.candidate.hosts)
+            held.hold(post.name, machines(post.planned, post.candidate.hosts))
         folder = RunFolder.create(runs_folder(), _run(rig, found))
-        house = _house(found, folder, f"{'https' if tls else 'http'}://{host}:{port}", welcome, options, extra, report)
-        standing = _standing(house, wanted, rig, on_message)
+        house = _house(found, folder, _url(host, port, bool(tls)), welcome, options, extra, on_message, held)
+        standing = _standing(house)
         async with house.door.open(host, port, tls=tls), standing as asked_to_end:
             on_open(house.url)
-            async with background(_told_when_ready(house, on_ready)):
+            async with background(_told_when_ready(house, on_ready, report)):
                 await _until_ended(house, rig, asked_to_end)
     return folder.path
 
@@ -239,7 +279,8 @@ def _house(
     welcome: Welcome,
     options: Options,
     extra: tuple[str, ...],
-    report: Callable[[Progress], None],
+    on_message: OnMessage,
+    held: Machines,
 ) -> House:
     usage = Usage()
     door = Door(
@@ -263,10 +304,23 @@ def _house(
         outside = world_of(post.planned.rig, open_log=_rotating_in(folder), fact=house.fact, report=report)
         return replace(outside, secrets={"LLAMA_API_KEY": care.key})
 
-    keepers: dict[str, Keeper] = {}
-    house = House(door=door, keepers=keepers, usage=usage, welcome=welcome, run=folder, url=url)
-    keepers.update({post.name: Keeper(post, door, care, world=world, fact=house.fact) for post in found})
+    def report(progress: Progress) -> None:
+        on_message({"progress": to_data(progress)})
+
+    def keeper(post: Post) -> Keeper:
+        def hold(hosts: Sequence[str]) -> None:
+            held.hold(post.name, machines(house.keepers[post.name].post.planned, hosts))
+
+        return Keeper(post, door, care, world=world, fact=house.fact, hold=hold)
+
+    house = House(door=door, keepers={}, usage=usage, welcome=welcome, run=folder, url=url, tell=on_message)
+    house.keepers.update({post.name: keeper(post) for post in found})
     return house
+
+
+def _url(host: str, port: int, is_tls: bool) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"{'https' if is_tls else 'http'}://{name}:{port}"
 
 
 def _cards(house: House) -> list[CardNow]:
@@ -295,14 +349,10 @@ def _rotating_in(folder: RunFolder) -> OpenLog:
 
 
 @asynccontextmanager
-async def _standing(
-    house: House, wanted: Sequence[Wanted], rig: Rig, on_message: OnMessage
-) -> AsyncIterator[asyncio.Event]:
+async def _standing(house: House) -> AsyncIterator[asyncio.Event]:
     """The socket at which `evener status`, `pause`, `down` and others find the door."""
     asked_to_end = asyncio.Event()
-    control = Control(
-        status=lambda: to_data(house.status()), on_down=asked_to_end.set, orders=_orders(house, wanted, rig)
-    )
+    control = Control(status=lambda: to_data(house.status()), on_down=asked_to_end.set, orders=_orders(house))
     async with control.listening(socket()):
         yield asked_to_end
 
@@ -311,7 +361,7 @@ def socket() -> Path:
     return state_folder() / "door" / deployments.SOCKET
 
 
-def _orders(house: House, wanted: Sequence[Wanted], rig: Rig) -> dict[str, Any]:
+def _orders(house: House) -> dict[str, Any]:
     async def pause(asked: Message) -> Message:
         return await _ordered(house, asked, lambda keeper: keeper.pause())
 
@@ -319,7 +369,7 @@ def _orders(house: House, wanted: Sequence[Wanted], rig: Rig) -> dict[str, Any]:
         return await _ordered(house, asked, lambda keeper: keeper.go_on())
 
     async def switch(asked: Message) -> Message:
-        return await _ordered(house, asked, lambda keeper: keeper.switch(lambda: _again(rig, wanted, keeper, asked)))
+        return await _ordered(house, asked, lambda keeper: _switched(house, keeper, asked.get("model")))
 
     return {"pause": pause, "continue": go_on, "switch": switch}
 
@@ -334,41 +384,46 @@ async def _ordered(house: House, asked: Message, order: Callable[[Keeper], Any])
     return {"done": to_data(house.status()), "freed": to_data(freed)}
 
 
-async def _again(rig: Rig, wanted: Sequence[Wanted], keeper: Keeper, asked: Message) -> Post:
-    """The same, or another model, planned anew where the old one was, with whatever engine is there now."""
-    before = keeper.post
-    same = next(one for one in wanted if one.model == before.spec)
-    another = replace(same, model=asked.get("model") or same.model, workload=before.planned.plan.workload)
-    name = None if asked.get("model") else before.model
-    planned = await plans.plan(
-        before.planned.rig, another.model, another.workload, layout=_layout(another, before), one_server=True
-    )
+async def _switched(house: House, keeper: Keeper, model: str | None) -> None:
+    """A model that is none is refused before anything is drained for it."""
+    if model is not None:
+        await models.opened(model)
+    await keeper.switch(lambda: _again(house, keeper.post, model))
+
+
+async def _again(house: House, before: Post, model: str | None) -> Post:
+    """The same, or another model, planned anew in the layout that was asked for, with whatever engine is there now."""
+    spec, workload = model or before.spec, before.planned.plan.workload
+    planned = await plans.plan(before.planned.rig, spec, workload, layout=before.asked, one_server=True)
     planned.require_file()
-    return replace(
-        before, spec=another.model, model=name or planned.weights.name, planned=planned, candidate=planned.chosen()
-    )
+    called = before.alias or (planned.weights.name if model else before.model)
+    post = replace(before, spec=spec, model=called, planned=planned, candidate=planned.chosen())
+    _require_apart(post, [one.post for one in house.keepers.values() if one.post.name != before.name])
+    require_engines(planned, post.candidate.hosts)
+    return post
 
 
-def _layout(wanted: Wanted, before: Post) -> str:
-    """Where it was, for a replica; else what was asked for."""
-    return before.candidate.name if before.candidate.kind == "host" else wanted.layout
-
-
-async def _told_when_ready(house: House, on_ready: OnReady) -> None:
+async def _told_when_ready(house: House, on_ready: OnReady, report: Callable[[Progress], None]) -> None:
     """When everything has come up that will: what people need to know to use it."""
-    ready = [await ready_to_use(keeper) for keeper in house.keepers.values() if await keeper.ready()]
+    ready = [
+        await ready_to_use(keeper, url)
+        for keeper in house.keepers.values()
+        if (url := await keeper.ready()) is not None
+    ]
     house.fact("ready to use", {"models": to_data(ready)})
     if ready:
         on_ready(house.url, ready)
+        report(Progress(what=f"the door is open: {house.url}/v1"))
 
 
-async def ready_to_use(keeper: Keeper) -> ReadyToUse:
+async def ready_to_use(keeper: Keeper, url: str) -> ReadyToUse:
     """What one deployment has for each, how it thinks when nobody asks, and for how many it was measured good."""
-    post, url = keeper.post, await keeper.ready()
-    measured = await good_for(post)
-    thinking: str | None = None
+    post = keeper.post
+    measured, thinking = None, None
     with suppress(EvenerError):
-        thinking = (await probe(base_url(url or ""), Load(users=(1,)), api_key=keeper.key)).thinking
+        measured = await good_for(post)
+    with suppress(EvenerError):
+        thinking = (await probe(base_url(url), Load(users=(1,)), api_key=keeper.key)).thinking
     return ReadyToUse(
         name=post.name,
         model=post.model,
@@ -397,6 +452,7 @@ async def _until_ended(house: House, rig: Rig, asked_to_end: asyncio.Event) -> N
 
 
 async def _ended(house: House, tasks: Sequence[asyncio.Future[Any]]) -> None:
+    house.door.close()
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -450,18 +506,6 @@ async def _hosts_there(rig: Rig, *, within_s: float, report: Callable[[Progress]
         rig.forget_out_of_reach()
 
 
-def _hold(held: ExitStack, found: Sequence[Post]) -> None:
-    """The door's own lock, and one for each machine. Raises HostBusy, EngineMissing."""
-    here = state_folder() / "locks"
-    held.enter_context(locks.hold(here, DOOR, what="the door", owner=DOOR))
-    needed: dict[str, str] = {}  # two posts may be on one machine under two names
-    for post in found:
-        require_engines(post.planned, post.candidate.hosts)
-        needed |= machines(post.planned, post.candidate.hosts)
-    for machine, host in needed.items():
-        held.enter_context(locks.hold(here, machine, what=host, owner=DOOR))
-
-
 def _run(rig: Rig, found: Sequence[Post]) -> Run:
     first = found[0].planned
     return Run(
@@ -479,7 +523,7 @@ def _tls(files: tuple[Path, Path]) -> ssl.SSLContext:
     """Raises ConfigurationError for files that are none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(*files)
+        context.load_cert_chain(*files, password="")  # one that needs a password would ask for it, at boot of nobody
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(f"{files[0]}, {files[1]}: no certificate with its key: {error}") from None
     return context

@@ -72,6 +72,15 @@ class LiveView(AbstractContextManager["LiveView"]):
             out.print(terminal.freed_table(from_data(tuple[FreedCheck, ...], data["checks"], source=FROM)))
         elif kind == "compared":
             out.print(f"{escape(data['sentence'])} [dim]({escape(data['basis'])})[/]", soft_wrap=True)
+        elif kind == "ready behind the door":
+            name, hung_s = escape(data["name"]), data["hung_after_s"]
+            out.print(f"[bold green]{name}[/] serves; when it is busy and nothing moves for {hung_s:.0f} s it is dead")
+        elif kind == "death behind the door":
+            out.print(f"[bold red]{escape(data['name'])}[/] died: {escape(data['why'])}", soft_wrap=True)
+            out.print(f"  what is known of it: {escape(data['bundle'] or 'nothing could be written')}", soft_wrap=True)
+        elif kind == "elsewhere":
+            told = f"without {data['without']}, which died again and again: {data['layout']}"
+            out.print(f"[yellow]{escape(data['name'])}[/] {escape(told)}", soft_wrap=True)
         elif kind == "serving":
             out.print(f"[bold green]serving[/] {escape(data['url'])}/v1  (OpenAI-compatible)")
 

@@ -71,6 +71,11 @@ def serve(
     workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=0, draft=None, aim=None)
     if (tls_cert is None) != (tls_key is None):
         raise ConfigurationError("--tls-cert and --tls-key belong together")
+    if not names:
+        raise ConfigurationError("nothing to serve is named", hint="evener serve MODEL -- FLAGS OF THE ENGINE")
+    wanted = [_wanted(text, layout, workload) for text in names]
+    extra = deployments.checked(context_.args)
+    opened = Rig.open(rig)
     if install:
         _install(force)
         return
@@ -81,14 +86,13 @@ def serve(
         hung_after_s=hung_after,
         wait_for_hosts_s=wait_for_hosts,
     )
-    wanted = [_wanted(text, layout, workload) for text in names]
     with LiveView(as_json=as_json) as view:
         run = run_async(
             door.serve(
-                Rig.open(rig),
+                opened,
                 wanted,
                 options,
-                extra=deployments.checked(context_.args),
+                extra=extra,
                 on_message=view.show,
                 on_open=lambda url: None if as_json else _opened(url),
                 on_ready=lambda url, ready: None if as_json else show_ready(url, ready),
@@ -102,7 +106,7 @@ def _install(force: bool) -> None:
     from evener.api import door_unit
 
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    ours = [a for a in sys.argv[2:end] if a not in ("--install", "--force", "--json")]
+    ours = [a for a in sys.argv[sys.argv.index("serve") + 1 : end] if a not in ("--install", "--force", "--json")]
     if not any(a.startswith("--wait-for-hosts") for a in ours):
         ours += ["--wait-for-hosts", str(WAIT_FOR_HOSTS_S)]
     path = door_unit.install([*ours, *sys.argv[end:]], force=force)

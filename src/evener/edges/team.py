@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 
 from evener.codec import from_json, to_json
 from evener.edges import locks
@@ -99,6 +100,7 @@ class Usage:
     folder: Path = field(default_factory=usage_folder)
     _days: dict[str, dict[str, Used]] = field(default_factory=dict)
     _unwritten: set[str] = field(default_factory=set)
+    _writing: Lock = field(default_factory=Lock)
 
     def add(self, used: Used) -> None:
         day = self._of(used.day)
@@ -114,13 +116,24 @@ class Usage:
         return tuple(self._of(f"{datetime.now(UTC):%Y-%m-%d}").values())
 
     def write(self) -> None:
-        """What has come since the last time. Raises HostError; it is then kept for the next time."""
-        for day in sorted(self._unwritten):
-            path = self.folder / f"{day}.json"
-            with writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_whole(path, to_json(tuple(self._days[day].values()), indent=1) + "\n", mode=0o600)
-            self._unwritten.discard(day)
+        """What has come since the last time. Raises HostError; it is then kept for the next time.
+
+        From any thread, while more comes: what is added meanwhile is written the next time.
+        """
+        with self._writing:
+            for day in sorted(self._unwritten):
+                self._unwritten.discard(day)
+                try:
+                    self._write(day)
+                except BaseException:
+                    self._unwritten.add(day)
+                    raise
+
+    def _write(self, day: str) -> None:
+        path = self.folder / f"{day}.json"
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(path, to_json(tuple(self._days[day].values()), indent=1) + "\n", mode=0o600)
 
     def _of(self, day: str) -> dict[str, Used]:
         if day not in self._days:

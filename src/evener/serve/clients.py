@@ -49,7 +49,7 @@ def settings(url: str, model: str, context: int) -> tuple[Settings, ...]:
         Settings(
             client="aider",
             where="a shell",
-            text=f"aider --openai-api-base {base} --openai-api-key {KEY} --model openai/{model}",
+            text=f"export OPENAI_API_BASE={base} OPENAI_API_KEY={KEY}; aider --model openai/{model}",
         ),
         Settings(
             client="llama.vim, llama.vscode",

@@ -24,18 +24,21 @@ class Pulse:
 
 @dataclass(kw_only=True)
 class Heart:
-    """Pulses of one deployment, and since when nothing has moved while it was busy."""
+    """Pulses of one deployment, and since when nothing has moved while it was busy.
+
+    One that says nothing is not taken for idle: clients give up sooner than a hung engine is dead, and come again.
+    """
 
     hung_after_s: float
     _last: tuple[float, ...] | None = None
     _still_since_s: float | None = None
 
     def still_for_s(self, pulse: Pulse) -> float:
-        """How long it has been busy without moving, with this pulse."""
+        """How long it has been busy without moving, or said nothing at all, with this pulse."""
         moved = pulse.counters is not None and pulse.counters != self._last
         if moved:
             self._last = pulse.counters
-        if moved or not pulse.busy:
+        if moved or (pulse.counters is not None and not pulse.busy):
             self._still_since_s = None
             return 0.0
         if self._still_since_s is None:
@@ -52,14 +55,24 @@ def counters(slots: Any, metrics: dict[str, float]) -> tuple[float, ...]:
     `slots` is the parsed answer, whatever it is.
     """
     totals = [value for name, value in sorted(metrics.items()) if name.endswith("_total")]
-    for slot in slots if isinstance(slots, list) else []:
-        if isinstance(slot, dict):
-            following = slot.get("next_token")
-            made = following[0] if isinstance(following, list) and following else following
-            totals.append(_number(slot.get("id_task")))
-            totals.append(_number(slot.get("n_prompt_tokens_processed")))
-            totals.append(_number(made.get("n_decoded")) if isinstance(made, dict) else 0.0)
+    for slot in _tables(slots):
+        following = slot.get("next_token")
+        made = following[0] if isinstance(following, list) and following else following
+        totals.append(_number(slot.get("id_task")))
+        totals.append(_number(slot.get("n_prompt_tokens_processed")))
+        totals.append(_number(made.get("n_decoded")) if isinstance(made, dict) else 0.0)
     return tuple(totals)
+
+
+def works(slots: Any, metrics: dict[str, float]) -> bool:
+    """Whether the engine itself says that it has something to do; True where it does not say."""
+    doing = [slot["is_processing"] for slot in _tables(slots) if isinstance(slot.get("is_processing"), bool)]
+    waiting = [metrics[name] for name in ("requests_processing", "requests_deferred") if name in metrics]
+    return any(doing) or any(waiting) or not (doing or waiting)
+
+
+def _tables(slots: Any) -> list[dict[str, Any]]:
+    return [slot for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
 
 
 def _number(value: Any) -> float:

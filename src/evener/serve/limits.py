@@ -33,7 +33,7 @@ class Lately:
             self.started_s.popleft()
         most = limits.requests_per_minute
         if most is not None and len(self.started_s) >= most:
-            free_in_s = self.started_s[-most] + MINUTE_S - now_s if most else MINUTE_S
+            free_in_s = self.started_s[-most] + MINUTE_S - now_s if most > 0 else MINUTE_S
             return Refusal(why=f"{most} requests a minute are your limit", retry_after_s=max(1, ceil(free_in_s)))
         if limits.tokens_per_day is not None and self.day == day and self.tokens >= limits.tokens_per_day:
             return Refusal(

@@ -16,7 +16,7 @@ StartLimitIntervalSec=0
 [Service]
 ExecStart={command}
 WorkingDirectory={folder}
-{environment}Restart=always
+{environment}Restart=on-failure
 RestartSec=10
 RestartPreventExitStatus=2
 KillMode=mixed
@@ -31,6 +31,7 @@ def unit(command: Sequence[str], *, folder: str, environment: Mapping[str, str])
     """`command` as its own words; `environment` are the variables that name evener's folders, never a key.
 
     The engine's processes end with the door's, so that `KillMode=mixed` lets it take them down in its own order first.
+    After `evener down door` it stays down: that is no failure.
     """
     lines = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in sorted(environment.items()))
     words = " ".join(_quoted(word).replace("$", "$$") for word in command)  # systemd expands $ in commands only
