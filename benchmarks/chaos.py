@@ -56,7 +56,7 @@ def main() -> int:
             held += one.at is not None and not one.misses
             if one.misses and wanted.keep:
                 shutil.copytree(folder, wanted.keep / f"seed{wanted.seed}-round{number}", ignore_dangling_symlinks=True)
-    print(f"{held} of {wanted.rounds} rounds hold: {held / wanted.rounds:.2f}; {load_average()}")
+    print(f"{held} of {wanted.rounds} rounds hold: {held / max(1, wanted.rounds):.2f}; {load_average()}")
     return 0 if held == wanted.rounds else 1
 
 
