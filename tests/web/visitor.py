@@ -13,6 +13,7 @@ from tests.report.browser import Tab
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 WITHIN_S = 60.0
+ON_ITS_WAY = ".htmx-request, .htmx-settling"
 
 
 @dataclass(kw_only=True)
@@ -24,10 +25,11 @@ class Visitor:
 
     async def open(self, path: str) -> None:
         """The page, when nothing of it is still on its way."""
+        await self.until(f"!document.querySelector('{ON_ITS_WAY}')")  # else the page before would say it was cut off
         await self.tab.send("Page.navigate", url="about:blank")
-        await asyncio.sleep(0.5)  # what the page before still had on its way is cut off, and says so
+        await asyncio.sleep(0.3)
         await self.tab.open(self.url + path)
-        await self.until("!document.querySelector('[aria-busy], .htmx-request, .htmx-settling')")
+        await self.until(f"!document.querySelector('[aria-busy], {ON_ITS_WAY}')")
 
     async def until(self, condition: str, *, within_s: float = WITHIN_S) -> Any:
         """What a condition in the page comes to, once that is something. Fails the test when it never is."""
