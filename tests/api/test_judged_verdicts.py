@@ -85,8 +85,10 @@ def kind(body):
 
 
 async def run(suite, name, say):
+    """`suite` is a file, or several."""
+    files = suite if isinstance(suite, tuple) else (suite,)
     async with scripted(Scripted(say)) as server:
-        asked = evals.EvalAsked(candidate=name, suites=(str(suite),), sha256=(), parallel=0)
+        asked = evals.EvalAsked(candidate=name, suites=tuple(map(str, files)), sha256=(), parallel=0)
         return (await evals.evaluate(server.url, asked, report=lambda _: None)).path
 
 
@@ -218,6 +220,27 @@ async def test_people_who_looked_at_random_correct_what_is_compared(two, monkeyp
     corrected = {one.candidate: (one.judge_mean, one.mean, one.labelled) for one in rubric.judged.corrected}
     assert corrected == {"a": (1.0, pytest.approx(22 / N), N), "b": (1.0, pytest.approx(3 / N), N)}
     assert rubric.judged.passports[0].people.hits == 25 + N  # of letters 22 + 3, of translations all of a
+
+
+async def test_people_correct_a_suite_by_labels_of_that_suite_alone(suite, tmp_path, monkeypatch):
+    """Another suite of the same runs, on which this judge is right, says nothing of this one."""
+    monkeypatch.setattr(agreeing, "LEAST_LABELS", 10)
+    other = tmp_path / "other.jsonl"
+    letters = [json.loads(line) for line in suite.read_text().splitlines() if '"rubric"' in line]
+    other.write_text("\n".join(json.dumps(one | {"id": f"o{one['id']}"}) for one in letters))
+    runs = [await run((suite, other), name, answers("right", polite)) for name, polite in (("a", 22), ("b", 3))]
+    for path in runs:
+        await judge(path, say=kind)
+        sitting = reviews.sit([path.name], reviewer="ann", pool="random")
+        for item in sitting.left:
+            is_right = item.question.id.startswith("o") or item.answer.text.startswith(("Dear", "第"))
+            sitting.say(item, "right" if is_right else "wrong")
+    found = {one.dimension.split(",")[0]: one.judged for one in by_kind(verdicts(runs), "rubric")}
+    shares = {name: {c.candidate: (c.mean, c.n) for c in by.corrected} for name, by in found.items()}
+    assert shares == {
+        "mine": {"a": (pytest.approx(22 / N), N), "b": (pytest.approx(3 / N), N)},
+        "other": {"a": (1.0, N), "b": (1.0, N)},
+    }
 
 
 async def test_the_same_candidate_twice_is_the_noise_floor_of_judges_too(suite):

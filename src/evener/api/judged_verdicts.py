@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evener.api import disagreements, eval_runs, evals
@@ -18,7 +18,7 @@ from evener.evals.scoring.translation import units
 from evener.evals.verdicts import LEVEL, MARGIN, Dimension, verdict
 from evener.records.answers import Answer, Asked, JudgeIdentity, Judgement, Review
 from evener.records.evaluation import EvalResult
-from evener.records.judging import Kind, Majority, PairJudged, Passport, Together
+from evener.records.judging import Kind, PairJudged, Passport, Together
 from evener.records.questions import Question, Suite
 from evener.records.verdicts import DimensionVerdict, Ending, JudgedBy, PenaltyVerdict, Policy, Preference, Word
 from evener.report.judges_rows import by_line
@@ -58,7 +58,6 @@ class _Case:
     house: Everybody
     passports: Mapping[str, Passport]
     together: Mapping[Kind, Together]
-    majority: Sequence[Majority]
     spoken: disagreements.Spoken
     again: Mapping[str, str]
     policy: Policy
@@ -95,7 +94,6 @@ def judged(
         house=house,
         passports={judge: house.passport(judge) for judge in house.judges},
         together={one.kind: one for one in house.together},
-        majority=house.majority,
         spoken=spoken,
         again=again,
         policy=policy,
@@ -197,11 +195,12 @@ def _dimension(case: _Case, suite: Suite, kind: Kind, judges: Sequence[str], nam
         )
         for name in names
     }
-    by = _by(case, kind, judges, names)
+    clusters = {q: cluster for one in mine.values() for q, cluster in one.clusters.items()}
+    by = _by(case, kind, judges, names, clusters)
     found = verdict(
         Dimension(
             name=f"{suite.name}, {WHAT[kind]}, {by_line(by)}",
-            clusters={q: cluster for one in mine.values() for q, cluster in one.clusters.items()},
+            clusters=clusters,
             scores={name: one.scores for name, one in mine.items()},
             outcomes={name: one.standing.outcomes for name, one in mine.items()},
             reasons={name: one.standing.reasons for name, one in mine.items()},
@@ -238,11 +237,13 @@ def _share(hits: Sequence[bool]) -> float | None:
     return sum(hits) / len(hits) if hits else None
 
 
-def _by(case: _Case, kind: Kind, judges: Sequence[str], names: Sequence[str]) -> JudgedBy:
+def _by(case: _Case, kind: Kind, judges: Sequence[str], names: Sequence[str], questions: Collection[str]) -> JudgedBy:
+    """What these judges are worth on all that they judged, and what people make of what they say of `questions`."""
     house, several = case.house, len(judges) > 1
+    here = house.of(judges, questions)
     passports = [case.passports[judge] for judge in judges]
     identities = [house.judges[judge][0].judge for judge in judges]
-    corrected = [one for one in house.corrections(None if several else judges[0]) if one.kind == kind]
+    corrected = [one for one in here.corrections(None if several else judges[0]) if one.kind == kind]
     return JudgedBy(
         kind=kind,
         judges=tuple(identities),
@@ -255,7 +256,7 @@ def _by(case: _Case, kind: Kind, judges: Sequence[str], names: Sequence[str]) ->
         ),
         together=case.together.get(kind),
         corrected=tuple(one for one in corrected if one.candidate in names),
-        split=sum(one.split for one in case.majority if one.kind == kind and one.candidate in names) if several else 0,
+        split=sum(one.split for one in here.majority if one.kind == kind and one.candidate in names) if several else 0,
     )
 
 
@@ -290,7 +291,7 @@ def _directions(case: _Case, suite: Suite) -> Iterator[PenaltyVerdict]:
             found = {name: penalties(questions, case.heard[name].answers, case.said(judge, name)) for name in names}
             found = {n: one for n, one in found.items() if any(p is not None for p in one.penalties.values())}
             if len(found) > 1:
-                by = _by(case, "mqm", [judge], list(found))
+                by = _by(case, "mqm", [judge], list(found), questions)
                 yield penalty_verdict(
                     Direction(
                         name=f"{suite.name}, {category}, errors per 1000 source units, {by_line(by)}",
@@ -323,7 +324,7 @@ def _preferred(case: _Case, judges: Sequence[str], found: Sequence[PairJudged]) 
     tested = iter(holm([pair.p for pair in pairs if pair.p is not None]))
     for pair in pairs:
         p, name = next(tested) if pair.p is not None else None, f"{pair.first} / {pair.second}"
-        by = _by(case, "pair", judges, [pair.first, pair.second, name])
+        by = _by(case, "pair", judges, [pair.first, pair.second, name], case.house.clusters)
         corrected = tuple(one for one in by.corrected if one.candidate == name)
         yield Preference(judged=replace(by, corrected=corrected), pair=pair, p_holm=p, word=_word(pair, p))
 

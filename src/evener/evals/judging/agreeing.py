@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
@@ -31,6 +31,19 @@ class Voices:
     judges: Mapping[str, Labels]
     people: Mapping[str, Labels]
     unsure: frozenset[Thing]
+
+    def of(self, judges: Collection[str], questions: Collection[str]) -> Voices:
+        """What these judges, and people, say of these questions alone."""
+
+        def kept(said: Labels) -> dict[Thing, Label]:
+            return {thing: label for thing, label in said.items() if thing[0].question in questions}
+
+        return replace(
+            self,
+            judges={name: mine for name, said in self.judges.items() if name in judges and (mine := kept(said))},
+            people={name: mine for name, said in self.people.items() if (mine := kept(said))},
+            unsure=frozenset(thing for thing in self.unsure if thing[0].question in questions),
+        )
 
 
 def voices(judges: Mapping[str, Sequence[Judgement]], reviews: Sequence[Review]) -> tuple[Voices, ...]:

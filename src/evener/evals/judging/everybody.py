@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from evener.evals.judging import agreeing, counting, labels
 from evener.records.answers import Judgement, Review
@@ -19,6 +19,10 @@ class Everybody:
     judges: Mapping[str, Sequence[Judgement]]
     voices: tuple[agreeing.Voices, ...]
     clusters: Mapping[str, str]
+
+    def of(self, judges: Collection[str], questions: Collection[str]) -> Everybody:
+        """What these judges, and people, say of these questions alone."""
+        return replace(self, voices=tuple(one.of(judges, questions) for one in self.voices))
 
     @property
     def together(self) -> tuple[Together, ...]:
