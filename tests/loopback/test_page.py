@@ -85,7 +85,8 @@ async def deploy(at: Visitor) -> None:
     await at.click("#planned button.first")
     await at.agree()
     await at.until("location.pathname == '/deploy/demo'", within_s=LOADED_WITHIN_S)
-    await at.until("document.querySelector('.state.ready')", within_s=LOADED_WITHIN_S)
+    await at.until("document.querySelector('.state.ready, .state.failed')", within_s=LOADED_WITHIN_S)
+    assert await at.tab.tell("document.querySelector('.bad')?.textContent") is None
     await at.sees("as planned")
     await at.until("document.querySelectorAll('.verdict.good').length == 2")
     await at.click("details summary")
