@@ -124,7 +124,7 @@ class Judgement:
     outcome: Outcome
     raw: str
     at: datetime
-    probe: str | None = None  # what it was asked for beside scoring: "retest", "order", "length", "identical"
+    probe: str | None = None  # what it was asked for beside scoring: "known", "retest", "identical", "length", "family"
     details: dict[str, Any] = field(default_factory=dict)
     tokens: int | None = None
     seconds: float | None = None

@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import krippendorff
 import pytest
@@ -82,6 +82,8 @@ def test_a_pair_has_a_label_when_both_orders_were_read():
 def test_a_judge_asked_in_other_words_is_another_one():
     old, new = judged(1, "PASS", sha="old"), judged(2, "FAIL", sha="new")
     assert by_judge([old, new]) == {"j at h": [new]}
+    later = replace(new, at=NOW + timedelta(days=1))
+    assert by_judge([later, old]) == {"j at h": [later]}, "the latest wording, whichever run is named first"
 
 
 def test_two_judges_of_one_name_are_told_apart_by_their_parameters():

@@ -25,7 +25,7 @@ def by_judge(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
 
     A judge that was asked in other words is another one: of each template only its latest wording counts.
     """
-    known = list(judgements)
+    known = sorted(judgements, key=lambda one: one.at)  # several runs come one after the other, in any order
     latest = {(_who(one.judge), one.details.get("template")): one.judge.prompt_sha256 for one in known}
     found: dict[str, list[Judgement]] = defaultdict(list)
     for one in known:
