@@ -30,6 +30,7 @@ from evener.errors import (
     BadHeader,
     CampaignFileError,
     ConfigurationError,
+    HostUnreachable,
     ModelError,
     ModelMissing,
 )
@@ -80,12 +81,16 @@ def read(file: Path, *, rig: str | None = None, budget_s: float | None = None) -
 
 def require_real(prepared: Prepared) -> None:
     """What can be planned, and begun as well. Raises ConfigurationError for a rig with hosts that need not exist,
-    ModelMissing for models that nobody could fetch."""
+    HostUnreachable for one that does not answer, ModelMissing for models that nobody could fetch."""
     stated = [host.name for host in prepared.rig.record.hosts if host.connection == "stated"]
     if stated:
         raise ConfigurationError(
             f"{prepared.rig.record.path}: {', '.join(stated)}: stated, so that nothing can be measured there",
             hint="--dry-run plans it; a rig file without such hosts can begin",
+        )
+    if away := list(_away(prepared)):
+        raise HostUnreachable(
+            "; ".join(away), hint="the same command begins when it is back; layouts that are other hosts do without it"
         )
     nowhere = [
         one.model
@@ -97,6 +102,16 @@ def require_real(prepared: Prepared) -> None:
             f"known by their headers alone: {', '.join(nowhere)}",
             hint="evener models fetch hf:ORG/REPO:QUANT brings one here; then name its file",
         )
+
+
+def _away(prepared: Prepared) -> Iterator[str]:
+    """Hosts that do not answer and that a layout may need: it would be missing in all of the campaign."""
+    hosts = {host.name for host in prepared.rig.record.hosts}
+    layouts = prepared.campaign.layouts if any(one.is_ours for one in prepared.campaign.contestants) else ()
+    for seen in prepared.scan.hosts:
+        is_needed = any(layout == seen.name or layout not in hosts for layout in layouts)
+        if is_needed and seen.connection == "ssh" and seen.machine_id is None:
+            yield f"{seen.name}: {seen.fault or 'it does not answer'}"
 
 
 def _exchange(profile: str) -> int:
