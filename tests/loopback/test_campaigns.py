@@ -36,7 +36,7 @@ model = "{model}"
 """
 SPEED = "\n[speed]\nprompts = [48]\noutputs = [8]\nrepetitions = 2\n"
 USERS = "\n[[users]]\ncounts = [1, 2]\nprompts = 4\nprompt_tokens = 24\noutput_tokens = 16\n"
-CONTEXT = "\n[context]\nlengths = [192]\n"
+CONTEXT = "\n[context]\nlengths = [256]\n"
 ANSWERS = '\n[answers]\nsuites = ["capitals.jsonl"]\nmax_tokens = 8\n'
 LANDS = ("France", "Italy", "Spain", "Japan", "Egypt", "Kenya")
 WITHIN_S = 300.0
