@@ -190,6 +190,7 @@ async def test_reflection_is_paired_with_the_single_answer_and_its_harm_is_count
     single, reflection = found.result.results
     assert (single.standing.mean, reflection.standing.mean) == (0.5, 0.375)
     assert (reflection.healed, reflection.harmed) == (0, 1)
+    assert (reflection.were_wrong, reflection.were_right) == (4, 4)
     assert reflection.tokens == 2 * single.tokens
     assert len(server.asked) == 16
 

@@ -94,4 +94,4 @@ def test_code_cannot_be_voted_on():
 
 def test_change_counts_what_both_scored():
     found = change({"a": 1.0, "b": 0.0, "c": None, "d": 1.0}, {"a": 0.0, "b": 1.0, "c": 1.0, "e": 1.0})
-    assert (found.n, found.healed, found.harmed) == (2, 1, 1)
+    assert (found.wrong, found.right, found.healed, found.harmed) == (1, 1, 1, 1)

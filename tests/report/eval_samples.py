@@ -102,7 +102,9 @@ RESTRAINT = suite(
     truncated=2 / 42,
     thought=1 / 42,
 )
-VOTE = suite("restraint", 0.65, 0.6, arm="vote", healed=3, harmed=2, tokens=6000, seconds=300.0)
+VOTE = suite(
+    "restraint", 0.65, 0.6, arm="vote", healed=3, harmed=2, were_wrong=15, were_right=25, tokens=6000, seconds=300.0
+)
 RESULT = EvalResult(
     candidate="ours",
     url="http://127.0.0.1:8080",

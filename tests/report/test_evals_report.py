@@ -32,7 +32,7 @@ from evener.records.measures import Measure
 from evener.records.run import Summary
 from evener.report import html, markdown, sheet, terminal
 from evener.report.evals_parts import Evaluated
-from evener.report.evals_rows import signed, signed_interval, suite_rows
+from evener.report.evals_rows import changed, signed, signed_interval, suite_rows
 from evener.report.evals_view import scores_table
 from evener.report.judges_rows import corrected_lines
 from evener.report.measure_rows import measure_rows
@@ -134,10 +134,17 @@ def test_a_suite_without_a_score_is_not_taken_apart() -> None:
 
 
 def test_an_arm_is_shown_with_its_price_and_its_harm() -> None:
-    line = "restraint (vote): 3 wrong answers healed, 2 right ones spoiled, 6000 tokens, 300 s"
+    line = "restraint (vote): 3 of 15 wrong answers healed, 2 of 25 right ones spoiled (8.0 %), 6000 tokens, 300 s"
     assert VOTE.tokens == 6000
     assert line in " ".join(shown(terminal.view(story(*EVALS["eval"])), 200).split("\n"))
     assert "| **restraint (vote)** |" in markdown.document(story(*EVALS["eval"]))
+    assert '<td class="n">3 of 15</td><td class="n">2 of 25</td>' in html.page(story(*EVALS["eval"]), RUN)
+
+
+def test_a_run_that_kept_no_wholes_says_how_many_were_spoiled() -> None:
+    old = replace(VOTE, were_wrong=None, were_right=None)
+    assert changed(old) == "3 wrong answers healed, 2 right ones spoiled"
+    assert changed(replace(VOTE, harmed=0, were_right=0)) == "3 of 15 wrong answers healed, 0 of 0 right ones spoiled"
 
 
 def test_judges_and_people_are_in_every_form_for_readers() -> None:

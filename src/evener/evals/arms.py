@@ -118,9 +118,10 @@ def used(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What an arm did to the single answers, on questions that both were scored on. Rates are of `n`."""
+    """What an arm did to the single answers, on questions that both were scored on."""
 
-    n: int
+    wrong: int  # single answers
+    right: int
     healed: int  # wrong turned right
     harmed: int  # right turned wrong
 
@@ -129,4 +130,9 @@ def change(single: Mapping[str, float | None], arm: Mapping[str, float | None], 
     """Per question; a score of at least `passes` is right."""
     both = [(single[q], arm[q]) for q in single if q in arm]
     known = [(a >= passes, b >= passes) for a, b in both if a is not None and b is not None]
-    return Change(n=len(known), healed=sum(b and not a for a, b in known), harmed=sum(a and not b for a, b in known))
+    return Change(
+        wrong=sum(not a for a, _ in known),
+        right=sum(a for a, _ in known),
+        healed=sum(b and not a for a, b in known),
+        harmed=sum(a and not b for a, b in known),
+    )

@@ -60,6 +60,8 @@ def tally(
         seconds=sum(answer.seconds for answer in answers),
         truncated=_share(answer.outcome == "truncated" for answer in answers),
         thought=_share(answer.thinking_observed for answer in answers if answer.thinking_observed is not None),
+        were_wrong=found.wrong if found else None,
+        were_right=found.right if found else None,
         healed=found.healed if found else None,
         harmed=found.harmed if found else None,
     )

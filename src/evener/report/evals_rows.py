@@ -107,8 +107,16 @@ def remarks(one: SuiteResult) -> list[str]:
 
 
 def changed(one: SuiteResult) -> str:
-    """What an arm did to the answers of the single one."""
-    return f"{one.healed} wrong answers healed, {one.harmed} right ones spoiled"
+    """What an arm did to the answers of the single one, and how often it spoils a right one."""
+    told = (
+        f"{_of(one.healed, one.were_wrong)} wrong answers healed, {_of(one.harmed, one.were_right)} right ones spoiled"
+    )
+    return f"{told} ({percent((one.harmed or 0) / one.were_right)})" if one.were_right else told
+
+
+def _of(n: int | None, whole: int | None) -> str:
+    """Runs of an evener that did not keep the whole have none."""
+    return str(n) if whole is None else f"{n} of {whole}"
 
 
 def price(one: SuiteResult) -> str:

@@ -72,7 +72,8 @@ def _standing(found: Standing) -> dict[str, Any]:
 def _whole(one: SuiteResult) -> dict[str, Any]:
     return {
         "counted_wrong": one.counted_wrong.mean, "epochs": one.epochs, "asked": one.asked, "answered": one.answered,
-        "truncated": one.truncated, "thought": one.thought, "healed": one.healed, "harmed": one.harmed,
+        "truncated": one.truncated, "thought": one.thought, "were_wrong": one.were_wrong,
+        "were_right": one.were_right, "healed": one.healed, "harmed": one.harmed,
         "tokens": one.tokens, "seconds": one.seconds,
     }  # fmt: skip
 
