@@ -59,8 +59,8 @@ class SuiteResult:
     seconds: float = 0.0  # of all answers, one after the other
     truncated: float | None = None  # share of answers cut short by the token limit
     thought: float | None = None  # share of answers that show thinking, whatever was asked
-    were_wrong: int | None = None  # single answers to questions that this arm and the single one have scores of
-    were_right: int | None = None  # of the same questions
+    were_wrong: int | None = None  # single answers that were wrong, where this arm has a score, too
+    were_right: int | None = None  # single answers that were right, where this arm has a score, too
     healed: int | None = None  # by this arm: single answers that were wrong and became right
     harmed: int | None = None  # by this arm: single answers that were right and became wrong
 

@@ -108,9 +108,8 @@ def remarks(one: SuiteResult) -> list[str]:
 
 def changed(one: SuiteResult) -> str:
     """What an arm did to the answers of the single one, and how often it spoils a right one."""
-    told = (
-        f"{_of(one.healed, one.were_wrong)} wrong answers healed, {_of(one.harmed, one.were_right)} right ones spoiled"
-    )
+    healed, spoiled = _of(one.healed, one.were_wrong), _of(one.harmed, one.were_right)
+    told = f"{healed} wrong answers healed, {spoiled} right ones spoiled"
     return f"{told} ({percent((one.harmed or 0) / one.were_right)})" if one.were_right else told
 
 
