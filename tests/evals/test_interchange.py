@@ -96,5 +96,6 @@ def test_what_we_write_is_read_back_as_it_was():
     )
     found = read(json.dumps(log).encode(), source="x")
     assert (found.suite, found.model) == ("mine", "m")
-    assert [s.value for s in found.scores] == [0.5, 0.5]
+    assert [s.value for s in found.scores] == [0.5, None], "what was cut short is no evidence"
+    assert [one["output"]["choices"][0]["stop_reason"] for one in log["samples"]] == ["stop", "max_tokens"]
     assert log["samples"][0]["input"] == "C\n\n?"

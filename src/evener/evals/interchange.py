@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evener.errors import ConfigurationError
+from evener.evals.judging.scores import no_evidence
 from evener.records.answers import Answer, Asked, Score
 from evener.records.questions import Question
 
@@ -23,6 +24,7 @@ MOST_BYTES = 1 << 30  # of a log, unpacked
 ZSTANDARD = 93  # zip's number for it
 LOCAL_HEADER = 30  # bytes before the name of a file in a zip; its last four are the lengths of name and extra field
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": None}  # Inspect's correct, partial, incorrect, no answer
+STOPPED = {"ok": "stop", "truncated": "max_tokens"}  # Inspect's words
 LM_EVAL_OWN = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
 
 
@@ -208,8 +210,14 @@ def inspect_log(
     model: str,
     created: datetime,
 ) -> dict[str, Any]:
-    """An evaluation as an Inspect log (version 2), which `inspect view` opens. `scores` is per question."""
-    samples = [_sample(questions[a.asked.question], a, scores.get(a.asked.question), model) for a in answers]
+    """An evaluation as an Inspect log (version 2), which `inspect view` opens.
+
+    `scores` is per question; an answer that is no evidence about the model has none.
+    """
+    samples = [
+        _sample(questions[a.asked.question], a, None if no_evidence(a) else scores.get(a.asked.question), model)
+        for a in answers
+    ]
     stamp = created.isoformat(timespec="seconds")
     known = [value for value in scores.values() if value is not None]
     return {
@@ -262,7 +270,7 @@ def _sample(question: Question, answer: Answer, score: float | None, model: str)
         "messages": [{"role": "user", "content": asked, "source": "input"}, said],
         "output": {
             "model": model,
-            "choices": [{"message": said, "stop_reason": "stop" if answer.outcome == "ok" else "unknown"}],
+            "choices": [{"message": said, "stop_reason": STOPPED.get(answer.outcome, "unknown")}],
             "completion": answer.text,
         },
         "scores": {} if score is None else {"evener": {"value": score, "answer": answer.text}},
