@@ -20,7 +20,7 @@ from evener.stats import paired
 
 ENDPOINT = "endpoint"  # the layout in the id of a server that runs already
 AGAIN = "again"
-ONCE = "measured once: nothing here says how far two loads of the same model differ"
+ONCE = "measured once: only A against A, where it is made, says how far two loads of the same model differ"
 REPLICAS = "each copy of replicas is measured alone; on machines of their own they serve together what they serve alone"
 
 

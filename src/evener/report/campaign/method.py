@@ -48,11 +48,11 @@ def method(data: CampaignData, known: Known, say: Say) -> Iterator[str]:
     """How it was measured, so that somebody can do it again."""
     campaign = data.state.campaign
     yield say(
-        "{n} contestants in the layouts {layouts}, {repeats} blocks in random order (seed {seed}); context {context} "
+        "{n} contestants in the layouts {layouts}, {repeats} in random order (seed {seed}); context {context} "
         "tokens per user, {parallel} sequences, KV cache {kv}.",
         n=len(campaign.contestants),
         layouts=say.comma.join(campaign.layouts),
-        repeats=campaign.repeats,
+        repeats=say.count(campaign.repeats, "{n} block", "{n} blocks"),
         seed=campaign.seed,
         context=say.comma.join(map(str, campaign.contexts)),
         parallel=campaign.parallel,
@@ -61,7 +61,7 @@ def method(data: CampaignData, known: Known, say: Say) -> Iterator[str]:
     if campaign.a_versus_a:
         yield say("The first contestant was measured once more, as if it were another: that is the noise floor.")
     if campaign.cool:
-        yield say("Between loads the cards cooled down to where they began.")
+        yield say("Between loads cards that tell their temperature were given time to cool down to where they began.")
     for one in campaign.users:
         counts = say.comma.join(map(str, one.counts))
         if one.profile:
@@ -99,9 +99,9 @@ def _asked(data: CampaignData, say: Say) -> Iterator[str]:
     evals = [stage.evaluation for run in data.units.values() if (stage := stage_of(run)) and stage.evaluation]
     sizes = say.comma.join(_sizes(evals, asked.suites))
     yield say(
-        "Answers: {suites}; {epochs} epochs, temperature {temperature}, at most {tokens} tokens.",
+        "Answers: {suites}; {epochs}, temperature {temperature}, at most {tokens} tokens.",
         suites=sizes,
-        epochs=asked.epochs,
+        epochs=say.count(asked.epochs, "{n} epoch", "{n} epochs"),
         temperature=f"{asked.temperature:g}",
         tokens=asked.most_tokens,
     )

@@ -52,11 +52,11 @@ def basis(data: CampaignData, places: Sequence[PlaceStory], noises: Sequence[Noi
     ends = [end.state for end in data.state.ends.values()]
     units = sum(len(v.units) for v in data.state.schedule.visits)
     yield say(
-        "{done} of {units} units measured, in {blocks} of {asked} blocks.",
+        "{done} of {units} units measured, in {blocks} of {asked}.",
         done=ends.count("done"),
         units=units,
         blocks=blocks,
-        asked=data.state.campaign.repeats,
+        asked=say.count(data.state.campaign.repeats, "{n} block", "{n} blocks"),
     )
     yield say(
         "Answers: best sets at 95 %. Speed: intervals that are apart in every block, and a change beyond the noise."
@@ -254,12 +254,12 @@ def _close_speeds(names: Sequence[str], speeds: Speeds, say: Say) -> Iterator[st
                 else say("the same load differs from itself by up to {noise}", noise=percent(found.noise))
             )
             yield say(
-                "{other} against {one}, one user: {change} in {blocks} blocks, and {why}; {pairs} blocks have an "
+                "{other} against {one}, one user: {change} in {blocks}, and {why}; {pairs} blocks have an "
                 "interval of their own",
                 other=other,
                 one=one,
                 change=signed_percent(found.change),
-                blocks=found.blocks,
+                blocks=say.count(found.blocks, "{n} block", "{n} blocks"),
                 why=noise,
                 pairs=fewest_pairs(),
             )

@@ -30,7 +30,7 @@ def _of_visit(data: CampaignData, visit: Visit, place: PlaceStory) -> Iterator[T
         yield _trouble("does not fit", visit, place, why=visit.why_not, end=end)
     elif end and end.state != "done":
         yield _trouble(end.state, visit, place, why=end.why, end=end)
-    elif end is None and any(unit.id in data.state.ends for unit in visit.units):
+    elif end is None and data.ended_at and any(unit.id in data.state.ends for unit in visit.units):
         yield _trouble("cut", visit, place, why=None, end=None)
     for unit in visit.units:
         if (ended := data.state.ends.get(unit.id)) is None:
