@@ -102,7 +102,7 @@ def _page(request: Request, template: str, sitting: Sitting, name: str, other: s
         item=item,
         item_id=_id(item.key) if item else "",
         last=last,
-        shown=list(_apart([_readable(text) for text in item.shown])) if item else [],
+        shown=list(pieces([_readable(text) for text in item.shown])) if item else [],
         question=_readable(item.question.prompt) if item else "",
         context=_readable(item.question.context) if item and item.question.context else "",
         rubric=item.question.rubric if item else None,
@@ -115,7 +115,7 @@ def _page(request: Request, template: str, sitting: Sitting, name: str, other: s
     )
 
 
-def _apart(texts: list[str]) -> Iterator[list[tuple[str, bool]]]:
+def pieces(texts: list[str]) -> Iterator[list[tuple[str, bool]]]:
     """Each text in pieces, and whether the other one lacks that piece. One text alone is one piece."""
     words = [re.findall(r"\s+|[^\W_]+|.", text) for text in texts]
     if len(texts) != 2 or max(map(len, words)) > MOST_COMPARED:
