@@ -40,8 +40,12 @@ def serve(
     context: Context = 8192,
     kv: Kv = "f16",
     unified: Unified = False,
-    host: Annotated[str | None, typer.Option(help="Where to listen. [[serve] of the rig file]")] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="[[serve] of the rig file]")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Where to listen; default: what the rig file says under serve.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Default: what the rig file says under serve.")
+    ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option(rich_help_panel=BEYOND, help="The certificate, for https. A proxy can do it as well.")
     ] = None,
