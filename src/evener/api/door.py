@@ -249,8 +249,7 @@ async def serve(
     """
     host, port = options.host or rig.record.serve.host, options.port or rig.record.serve.port
     welcome = Welcome()
-    if not is_loopback(host) and not welcome():
-        raise ConfigurationError(f"{host}: {EXPOSED}", hint="evener people add NAME gives somebody one")
+    require_keys(rig, options, welcome)
     tls = _tls(options.tls) if options.tls else None
 
     def report(progress: Progress) -> None:
@@ -270,6 +269,13 @@ async def serve(
             async with background(_told_when_ready(house, on_ready, report)):
                 await _until_ended(house, rig, asked_to_end)
     return folder.path
+
+
+def require_keys(rig: Rig, options: Options, welcome: Welcome | None = None) -> None:
+    """Raise ConfigurationError for a door that would be open to the network without a key."""
+    host = options.host or rig.record.serve.host
+    if not is_loopback(host) and not (welcome or Welcome())():
+        raise ConfigurationError(f"{host}: {EXPOSED}", hint="evener people add NAME gives somebody one")
 
 
 def _house(

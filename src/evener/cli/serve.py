@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from evener.cli.console import err, out, run_async, show_json
 from evener.cli.options import Context, Json, Kv, Layout, RigFile, Unified, Users, read_workload
@@ -26,6 +27,16 @@ BEYOND = "Beyond this machine"
 CARE = "When something dies"
 
 Which = Annotated[str | None, typer.Argument(help="A deployment behind the door; needless while there is only one.")]
+
+
+class EngineFlagsLast(TyperCommand):
+    """What stands behind `--` is for the engine, and no further model."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        super().parse_args(ctx, args[:end])
+        ctx.args = args[end + 1 :]
+        return args[end + 1 :]
 
 
 def serve(
@@ -71,18 +82,12 @@ def serve(
     from evener.api.rig import Rig
     from evener.cli.live import LiveView
 
-    names = models[: len(models) - len(context_.args)] if context_.args else models
     workload = read_workload(users=users, context=context, kv=kv, unified=unified, drafts=0, draft=None, aim=None)
     if (tls_cert is None) != (tls_key is None):
         raise ConfigurationError("--tls-cert and --tls-key belong together")
-    if not names:
-        raise ConfigurationError("nothing to serve is named", hint="evener serve MODEL -- FLAGS OF THE ENGINE")
-    wanted = [_wanted(text, layout, workload) for text in names]
+    wanted = [_wanted(text, layout, workload) for text in models]
     extra = deployments.checked(context_.args)
     opened = Rig.open(rig)
-    if install:
-        _install(force)
-        return
     options = door.Options(
         host=host,
         port=port,
@@ -90,6 +95,10 @@ def serve(
         hung_after_s=hung_after,
         wait_for_hosts_s=wait_for_hosts,
     )
+    if install:
+        door.require_keys(opened, options)
+        _install(force)
+        return
     with LiveView(as_json=as_json) as view:
         run = run_async(
             door.serve(
