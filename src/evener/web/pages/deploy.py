@@ -108,7 +108,9 @@ async def _past(ui: Ui, request: Request, one: Deployment) -> str:
     """All that has happened, the whole of it each time: whoever was away misses nothing, and sees nothing twice."""
     facts = await asyncio.to_thread(_facts, one)
     parts = [part for fact in facts for part in _of_fact(fact.kind, fact.data)]
-    return "".join(text_of(ui, request, template, values) for template, values in parts)
+    told = [Markup(text_of(ui, request, template, values)) for template, values in parts]
+    remarks = [fact.data["text"] for fact in facts if fact.kind == "caution"]
+    return text_of(ui, request, "deploy_past.html.j2", {"told": told, "remarks": remarks})
 
 
 def _facts(one: Deployment) -> tuple[Fact, ...]:
@@ -189,7 +191,7 @@ def _of_fact(kind: str, data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
     elif kind == "freed":
         freed = from_data(tuple[FreedCheck, ...], data["checks"], source=FROM)
         yield "freed.html.j2", {"checks": freed, "gib": gib}
-    elif kind in ("ready", "serving", "caution", "layout"):
+    elif kind in ("ready", "serving", "layout"):
         yield "deploy_fact.html.j2", {"kind": kind, "data": data}
 
 

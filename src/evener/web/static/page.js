@@ -60,3 +60,7 @@ document.addEventListener("keydown", (event) => {
 });
 // A log that is open is read again: htmx's own condition for that would need eval.
 setInterval(() => document.querySelectorAll("details[hx-get][open]").forEach((log) => htmx.trigger(log, "again")), 3000);
+// What is wider than its place is scrolled with the arrow keys too.
+const reachable = () => document.querySelectorAll(".scroll").forEach((wide) => { if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0; else wide.removeAttribute("tabindex"); });
+for (const name of ["htmx:afterSwap", "htmx:sseMessage"]) document.addEventListener(name, reachable);
+for (const name of ["load", "resize"]) addEventListener(name, reachable);
