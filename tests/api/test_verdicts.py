@@ -76,6 +76,17 @@ async def test_a_run_of_something_else_is_named(suite, tmp_path):
         verdicts([a, b])
 
 
+async def test_a_run_that_asked_nobody_is_not_to_be_resumed_as_an_evaluation(suite, tmp_path):
+    a = await run("a", 20, suite, tmp_path)
+    b = await run("b", 20, suite, tmp_path)
+    (a / "summary.json").unlink()
+    said = json.loads((a / "run.json").read_text())
+    (a / "run.json").write_text(json.dumps(said | {"what": "users"}))
+    with pytest.raises(NameUnknown) as caught:
+        verdicts([a, b])
+    assert caught.value.hint == "evener runs --all --what eval"
+
+
 async def test_a_run_is_no_second_measurement_of_itself(suite, tmp_path):
     a = await run("a", 20, suite, tmp_path)
     with pytest.raises(ConfigurationError, match="is named twice"):

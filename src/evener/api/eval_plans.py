@@ -51,5 +51,5 @@ def _result(base: Path, name: str) -> EvalResult:
     data = open_run(find_run(base, name))
     result = eval_runs.result_of(data)
     if result is None:
-        raise ConfigurationError(f"{data.path.name} holds no finished evaluation", hint="evener runs --what eval")
+        raise ConfigurationError(f"{data.path.name} holds no finished evaluation", hint="evener runs --all --what eval")
     return result

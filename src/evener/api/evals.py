@@ -160,7 +160,7 @@ def asked_of(data: RunData) -> EvalAsked:
 def _fact(data: RunData) -> dict[str, Any]:
     fact = next((fact.data for fact in data.facts if fact.kind == ASKED), None)
     if fact is None:
-        raise ConfigurationError(f"{data.path.name} is no evaluation", hint="evener runs --what eval")
+        raise ConfigurationError(f"{data.path.name} is no evaluation", hint="evener runs --all --what eval")
     return fact
 
 
@@ -304,10 +304,10 @@ async def _result(work: _Work, url: str, partial: str | None) -> EvalResult:
     box = await _box(work)
     results: list[SuiteResult] = []
     for one in work.suites:
-        single: SuiteResult | None = None
+        single: Sequence[Score] | None = None
         for arm in sorted(work.asked.arms, key=lambda arm: arm != "single"):
-            found = await _suite_result(work, one, arm, box, single)
-            single = found if arm == "single" else single
+            found, scores = await _suite_result(work, one, arm, box, single)
+            single = scores if arm == "single" else single
             results.append(found)
     return EvalResult(
         candidate=work.asked.candidate,
@@ -338,8 +338,9 @@ async def _box(work: _Work) -> Sandbox | None:
 
 
 async def _suite_result(
-    work: _Work, one: Suite, arm: Arm, box: Sandbox | None, single: SuiteResult | None
-) -> SuiteResult:
+    work: _Work, one: Suite, arm: Arm, box: Sandbox | None, single: Sequence[Score] | None
+) -> tuple[SuiteResult, list[Score]]:
+    """What an arm came to, and the scores that it rests on."""
     questions = {q.id: q for q in one.questions}
     used, ties = arms.used(arm, questions, work.answers, k=work.asked.k)
     what = f"scoring {one.name}" + ("" if arm == "single" else f" ({arm})")
@@ -351,7 +352,9 @@ async def _suite_result(
     found = tally.tally(
         one, used, scores, arm=arm, epochs=work.asked.epochs, asked=len(questions) * work.asked.epochs, single=single
     )
-    return found if arm != "vote" else _with_ties(found, [a for a in work.answers if a.asked.question in questions])
+    if arm == "vote":
+        found = _with_ties(found, [a for a in work.answers if a.asked.question in questions])
+    return found, scores
 
 
 def _pattern_notes(scores: Sequence[Score]) -> Iterator[str]:

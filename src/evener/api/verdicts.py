@@ -59,7 +59,7 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
     return Verdicts(
         candidates=tuple(name for name in names if name not in again),
         dimensions=tuple(_by_code(one, heard.scored.get(one.dimension, frozenset())) for one in dimensions),
-        arms=tuple(arms),
+        arms=tuple(_by_code(one, judged) for one, judged in arms),
         differing=differing,
         notes=(*_notes(results, names), *(spoken.notes if dimensions else ()), *heard.notes),
         canaries=tuple(canaries),
@@ -88,7 +88,8 @@ def _result(data: RunData) -> EvalResult:
     found = eval_runs.result_of(data)
     if found is None:
         name = data.path.name
-        raise NameUnknown(f"{name} holds no finished evaluation", hint=f"evener eval --resume {name}")
+        hint = f"evener eval --resume {name}" if data.run.what == "eval" else "evener runs --all --what eval"
+        raise NameUnknown(f"{name} holds no finished evaluation", hint=hint)
     return found
 
 
@@ -130,9 +131,10 @@ def _dimension(
         return None
     suite = next(iter(mine.values())).suite
     found = verdict(_asked(suite, mine, again), policy=policy, margin=margin, seed=seed)
-    measured = dict.fromkeys(name for one in mine.values() for name in one.measures)
+    ranked = {name: mine[name] for name in _ranked(found, mine)}
+    measured = dict.fromkeys(name for one in ranked.values() for name in one.measures)
     measures = {
-        name: {candidate: one.measures[name] for candidate, one in mine.items() if name in one.measures}
+        name: {candidate: one.measures[name] for candidate, one in ranked.items() if name in one.measures}
         for name in measured
     }
     apart = disagreements.of(found, {name: one.scores for name, one in mine.items()}, spoken)
@@ -140,9 +142,12 @@ def _dimension(
 
 
 def _endings(found: DimensionVerdict, mine: Mapping[str, SuiteResult]) -> tuple[Ending, ...]:
-    """Of every candidate, best first, and of those that were asked again."""
-    ranked = [standing.candidate for standing in found.standings]
-    return tuple(_ending(name, mine[name]) for name in dict.fromkeys((*ranked, *mine)))
+    return tuple(_ending(name, mine[name]) for name in _ranked(found, mine))
+
+
+def _ranked(found: DimensionVerdict, mine: Mapping[str, SuiteResult]) -> list[str]:
+    """Every candidate, best first, then those that were asked again."""
+    return list(dict.fromkeys((*(standing.candidate for standing in found.standings), *mine)))
 
 
 def _ending(name: str, one: SuiteResult) -> Ending:
