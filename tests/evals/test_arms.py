@@ -4,7 +4,7 @@ import pytest
 
 from evener.errors import ConfigurationError
 from evener.evals.arms import change, require_votes, used, voted
-from evener.records.answers import Asked
+from evener.records.answers import Asked, Score
 from tests.evals.answered import answer, question
 
 
@@ -92,6 +92,16 @@ def test_code_cannot_be_voted_on():
         require_votes([question("tests")], temperature=0.7)
 
 
-def test_change_counts_what_both_scored():
-    found = change({"a": 1.0, "b": 0.0, "c": None, "d": 1.0}, {"a": 0.0, "b": 1.0, "c": 1.0, "e": 1.0})
+def scores(**values):
+    """By question and epoch: "a0"."""
+    return [
+        Score(asked=Asked(question=name[0], candidate="c", epoch=int(name[1])), scorer="s", value=value)
+        for name, value in values.items()
+    ]
+
+
+def test_change_counts_what_both_scored_answer_by_answer():
+    found = change(scores(a0=1.0, b0=0.0, c0=None, d0=1.0), scores(a0=0.0, b0=1.0, c0=1.0, e0=1.0))
     assert (found.wrong, found.right, found.healed, found.harmed) == (1, 1, 1, 1)
+    twice = change(scores(a0=1.0, a1=1.0), scores(a0=1.0, a1=0.0))
+    assert (twice.right, twice.harmed) == (2, 1), "an epoch that was spoiled is not hidden by another"

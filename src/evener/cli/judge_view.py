@@ -15,6 +15,7 @@ from evener.errors import ConfigurationError, Interrupted, ResultInvalid
 from evener.records.judging import JudgeResult
 from evener.report import judges_rows
 from evener.report.evals_parts import Jury
+from evener.report.evals_rows import p_value
 from evener.report.judges_rows import share
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _pairs(found: JudgeResult) -> Table | None:
             str(one.second_wins),
             str(one.ties),
             str(one.order_changed),
-            UNKNOWN if one.p is None else f"{one.p:.3f}",
+            p_value(one.p),
         )
     return shown
 

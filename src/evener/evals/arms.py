@@ -12,7 +12,7 @@ from typing import Any
 
 from evener.errors import ConfigurationError
 from evener.evals.scoring.extracting import agree, extracted
-from evener.records.answers import EVIDENCE, Answer, Arm, Asked
+from evener.records.answers import EVIDENCE, Answer, Arm, Asked, Score
 from evener.records.questions import Question
 
 VOTES = ("match", "final", "recall", "tool-call", "edit", "translation")
@@ -118,7 +118,7 @@ def used(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What an arm did to the single answers, on questions that both were scored on."""
+    """What an arm did to the single answers, where both have a score."""
 
     wrong: int  # single answers
     right: int
@@ -126,9 +126,10 @@ class Change:
     harmed: int  # right turned wrong
 
 
-def change(single: Mapping[str, float | None], arm: Mapping[str, float | None], *, passes: float = 0.5) -> Change:
-    """Per question; a score of at least `passes` is right."""
-    both = [(single[q], arm[q]) for q in single if q in arm]
+def change(single: Iterable[Score], arm: Iterable[Score], *, passes: float = 0.5) -> Change:
+    """Answer by answer, each against the one that it grew from; a score of at least `passes` is right."""
+    before, after = ({(one.asked.question, one.asked.epoch): one.value for one in scores} for scores in (single, arm))
+    both = [(before[key], after[key]) for key in before if key in after]
     known = [(a >= passes, b >= passes) for a, b in both if a is not None and b is not None]
     return Change(
         wrong=sum(not a for a, _ in known),

@@ -25,15 +25,15 @@ def tally(
     arm: Arm,
     epochs: int,
     asked: int,
-    single: SuiteResult | None = None,
+    single: Sequence[Score] | None = None,
 ) -> SuiteResult:
-    """One suite under one arm. `single` is the same suite asked once, for what the arm changed."""
+    """One suite under one arm. `single` are the scores of asking once, for what the arm changed."""
     questions = {q.id: q for q in suite.questions}
     scored = [score for score in scores if score.asked.question in questions]
     means = question_means(scored)
     failed = question_failures(scored)
     clusters = {name: q.cluster for name, q in questions.items()}
-    found = change(single.scores, means) if single is not None else None
+    found = change([one for one in single if one.asked.question in questions], scored) if single is not None else None
 
     def standing(policy: Policy, category: str | None = None) -> Standing:
         mine = {name: means[name] for name, q in questions.items() if name in means and category in (None, q.category)}
