@@ -89,8 +89,8 @@ async def deploy(at: Visitor) -> None:
     assert await at.tab.tell("document.querySelector('.bad')?.textContent") is None
     await at.sees("as planned")
     await at.until("document.querySelectorAll('.verdict.good').length == 2")
-    await at.click("details summary")
-    await at.until("document.querySelector('details pre').textContent.length > 100")
+    await at.click("details[hx-get] summary")
+    await at.until("document.querySelector('details[hx-get] pre').textContent.length > 100")
     await is_in_order(at)
 
 
@@ -116,7 +116,7 @@ async def cancel_one(at: Visitor) -> None:
     await at.sees("under way")
     await at.click("button.danger")
     await at.agree()
-    await at.sees("complete", within_s=MEASURED_WITHIN_S)
+    await at.until("!document.querySelector('.state.loading')", within_s=MEASURED_WITHIN_S)
     assert await at.tab.tell("document.querySelectorAll('table tbody tr').length") < 5
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from evener.edges.run_folder import RunFolder
 from evener.errors import ConfigurationError
 from evener.records.conditions import Conditions
 from evener.records.run import Run
+from evener.web import growing
 from evener.web.growing import Growing, Growth
 from evener.web.pages.explorer import Question, question_of
 from evener.web.pages.review import MOST_COMPARED, pieces
@@ -74,18 +76,32 @@ def test_a_run_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     from datetime import UTC, datetime
 
     run = Run(id="r", what="users", started_at=datetime(2026, 1, 1, tzinfo=UTC), conditions=Conditions())
-    growing = Growing(path=tmp_path, growth=Growth(run=run, is_over=False))
+    one = Growing(path=tmp_path, growth=Growth(run=run, is_over=False))
     with (tmp_path / "requests.jsonl").open("w") as file:
         file.write("{}\n{}\n{half")
         file.flush()
-        growing.look()
-        assert growing.growth.requests == 2
-        before = growing.growth
-        growing.look()
-        assert growing.growth is before  # nobody is told what is not new
+        one.look()
+        assert one.growth.requests == 2
+        before = one.growth
+        one.look()
+        assert one.growth is before  # nobody is told what is not new
         file.write("}\n")
     (tmp_path / "events.jsonl").write_text(json.dumps({"kind": "ready", "data": {"url": "u"}}) + "\nno json\n")
     (tmp_path / "summary.json").write_text("{}")
-    growing.look()
-    assert (growing.growth.requests, growing.growth.is_over) == (3, True)
-    assert growing.growth.facts == (("ready", "u"),)
+    one.look()
+    assert (one.growth.requests, one.growth.is_over) == (3, True)
+    assert one.growth.facts == (("ready", "u"),)
+
+
+def test_a_run_that_nobody_writes_to_any_more_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datetime import UTC, datetime
+
+    monkeypatch.setattr(growing, "STILL_S", 0.0)
+    run = Run(id="r", what="users", started_at=datetime(2026, 1, 1, tzinfo=UTC), conditions=Conditions())
+    folder = RunFolder.create(tmp_path, run)
+    one = Growing(path=folder.path, growth=Growth(run=run, is_over=False))
+    one.look()
+    assert (one.growth.is_over, one.growth.is_left) == (False, False)
+    folder.let_go()
+    one.look()
+    assert (one.growth.is_over, one.growth.is_left) == (True, True)

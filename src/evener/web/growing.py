@@ -14,6 +14,7 @@ from typing import Any
 
 from evener.api import campaigns
 from evener.codec import from_data
+from evener.edges.run_folder import alone
 from evener.errors import EvenerError
 from evener.records.campaign import CampaignStatus
 from evener.records.load import UsersResult
@@ -21,6 +22,7 @@ from evener.records.run import Run
 
 LOOK_EVERY_S = 1.0
 LAST_FACTS = 30
+STILL_S = 4.0
 CAMPAIGN = "compare"
 
 
@@ -30,6 +32,7 @@ class Growth:
 
     run: Run
     is_over: bool
+    is_left: bool = False  # over without a summary: whoever measured was interrupted or killed
     requests: int = 0
     answers: int = 0
     facts: tuple[tuple[str, str], ...] = ()  # the last ones: kind, and what it says in short
@@ -46,6 +49,7 @@ class Growing:
     _at: dict[str, int] = field(default_factory=dict)  # file -> bytes read
     _facts: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=LAST_FACTS))
     _grown: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _grew_at: float = field(default_factory=time.monotonic)
     _watchers: int = 0
     _looking: asyncio.Task[None] | None = None
 
@@ -82,6 +86,7 @@ class Growing:
         now = replace(
             self.growth,
             is_over=(self.path / "summary.json").exists(),
+            is_left=False,
             requests=self.growth.requests + len(self._new("requests.jsonl")),
             answers=self.growth.answers + len(self._new("answers.jsonl")),
         )
@@ -91,6 +96,10 @@ class Growing:
             with suppress(EvenerError):
                 now = replace(now, campaign=campaigns.status(self.path))
         now = replace(now, facts=tuple(self._facts))
+        if now != replace(self.growth, is_over=now.is_over, is_left=False):
+            self._grew_at = time.monotonic()
+        if not now.is_over and time.monotonic() - self._grew_at > STILL_S and _is_left(self.path):
+            now = replace(now, is_over=True, is_left=True)
         if now != self.growth:
             self.growth = now
 
@@ -117,6 +126,15 @@ class Growing:
             with suppress(EvenerError):
                 return replace(now, users=from_data(UsersResult, data["users"], source=str(self.path)))
         return now
+
+
+def _is_left(path: Path) -> bool:
+    """Whether nobody writes to it. Asked only of a run that is still: asking keeps a writer out for a moment."""
+    try:
+        with alone(path):
+            return True
+    except EvenerError:
+        return False
 
 
 def _in_short(data: dict[str, Any]) -> str:
