@@ -111,6 +111,7 @@ def test_a_log_has_a_line_for_each_thing_that_ended_and_a_caution_once(capsys: p
         view.show(fact("caution", text="alpha/CPU: 420 MiB held by ollama of me (pid 7, for 13 min)"))
         view.show({"progress": {"what": "asking (single)", "done": 3, "of": 12}})
         view.show({"progress": {"what": "asking (single)", "done": 4, "of": 12}})
+        view.show({"progress": {"what": "hash", "done": 16777216, "of": 144811072, "detail": "small.gguf"}})
         view.show(
             fact("unit ended", end={"unit": "a/alpha/1:speed", "state": "failed", "seconds": 8, "why": "it died"})
         )
@@ -121,6 +122,7 @@ def test_a_log_has_a_line_for_each_thing_that_ended_and_a_caution_once(capsys: p
     assert capsys.readouterr().err.splitlines() == [
         "! beta/CPU: 412 MiB held by ollama of me (pid 7, for 10 min)",
         "  asking (single): 3 of 12",
+        "  hash: 12%, small.gguf",
         "  a/alpha/1:speed failed in 8 s: it died",
         "b is measured no further: beaten [by a]",
         "! driver was unknown, is 590; measured anew: a/alpha/1",

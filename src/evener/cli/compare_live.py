@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 REDRAWS_PER_S = 4
 _AGES = re.compile(r"\d+ MiB|, for [\d.]+ min|^[^:]*: ")  # what differs between two loads of one caution
 BAR_WIDTH = 30
+COUNTED_TO = 10_000  # what is more is bytes: nobody reads those
 COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "does not fit": "yellow", "skipped": "dim"}
 
 
@@ -66,7 +67,7 @@ class CampaignView(AbstractContextManager["CampaignView"]):
             self._line(f"judged by {escape(message['judging'])}")
 
     def _progress(self, progress: dict[str, Any]) -> None:
-        done = f": {progress['done']:.0f} of {progress['of']:.0f}" if progress.get("of") else ""
+        done = f": {share(progress['done'], progress['of'])}" if progress.get("of") else ""
         detail = f", {progress['detail']}" if progress.get("detail") else ""
         self._now = f"{progress['what']}{done}{detail}"
         now = time.monotonic()
@@ -129,6 +130,10 @@ def in_words(one: dict[str, Any]) -> str:
     if one["state"] != "complete" and one["minutes_left"] is not None:
         said.append(f"about {duration(60 * one['minutes_left'])} left")
     return ", ".join(said)
+
+
+def share(done: float, of: float) -> str:
+    return f"{done:.0f} of {of:.0f}" if of <= COUNTED_TO else f"{done / of:.0%}"
 
 
 def duration(seconds: float) -> str:

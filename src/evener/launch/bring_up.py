@@ -238,7 +238,7 @@ async def _serving(url: str, children: Sequence[Running], ports: Ports, *, withi
 async def _until_serving(url: str, head: Running, ports: Ports) -> None:
     """Health alone proves nothing: another server may answer there. Our head must have said that it listens."""
     while not (any(LISTENING in text for text in head.facts) and await health.is_serving(ports.http, url)):
-        ports.report(Progress(what="loading", detail=_last(head)[:70]))
+        ports.report(Progress(what="loading", detail=head.last[-1][:70] if head.last else None))
         await asyncio.sleep(0.1)
 
 
