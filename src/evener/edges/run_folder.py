@@ -392,6 +392,15 @@ def _locked(path: Path, how: int) -> int:
     return descriptor
 
 
+def is_written(path: Path) -> bool:
+    """Whether a session writes to the run now. Asking keeps a new one out for a moment."""
+    try:
+        os.close(_locked(path, fcntl.LOCK_SH))
+    except HostBusy:
+        return True
+    return False
+
+
 def _busy(path: Path) -> HostBusy:
     return HostBusy(f"{path.name} goes on in another evener session", hint="wait for it, or end it")
 

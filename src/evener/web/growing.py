@@ -14,7 +14,7 @@ from typing import Any
 
 from evener.api import campaigns
 from evener.codec import from_data
-from evener.edges.run_folder import alone
+from evener.edges.run_folder import is_written
 from evener.errors import EvenerError
 from evener.records.campaign import CampaignStatus
 from evener.records.load import UsersResult
@@ -98,7 +98,8 @@ class Growing:
         now = replace(now, facts=tuple(self._facts))
         if now != replace(self.growth, is_over=now.is_over, is_left=False):
             self._grew_at = time.monotonic()
-        if not now.is_over and time.monotonic() - self._grew_at > STILL_S and _is_left(self.path):
+        is_still = time.monotonic() - self._grew_at > STILL_S  # asking keeps a writer out for a moment
+        if not now.is_over and is_still and not is_written(self.path):
             now = replace(now, is_over=True, is_left=True)
         if now != self.growth:
             self.growth = now
@@ -126,15 +127,6 @@ class Growing:
             with suppress(EvenerError):
                 return replace(now, users=from_data(UsersResult, data["users"], source=str(self.path)))
         return now
-
-
-def _is_left(path: Path) -> bool:
-    """Whether nobody writes to it. Asked only of a run that is still: asking keeps a writer out for a moment."""
-    try:
-        with alone(path):
-            return True
-    except EvenerError:
-        return False
 
 
 def _in_short(data: dict[str, Any]) -> str:
