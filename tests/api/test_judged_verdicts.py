@@ -129,6 +129,23 @@ async def test_rubrics_and_errors_are_scores_of_their_own_marked_with_who_judged
     assert code.endings[0].reasons == {"left to judges": N}
 
 
+async def test_what_is_true_of_several_stands_once_and_arms_say_what_was_left_to_judges(suite):
+    def say(body):
+        return answers("right", 22)(body | {"messages": body["messages"][:1]})
+
+    async with scripted(Scripted(say, counts=False)) as server:
+        for name in ("a", "b"):
+            asked = evals.EvalAsked(candidate=name, suites=(str(suite),), sha256=(), arms=("single", "reflection"))
+            await evals.evaluate(server.url, asked, report=lambda _: None)
+    runs = sorted(state.runs_folder().iterdir())
+    for path in runs:
+        await judge(path)
+    found = verdicts(runs)
+    assert [note.partition(":")[0] for note in found.notes] == ["a, b"]
+    reasons = [{end.candidate: end.reasons for end in one.endings} for one in found.arms]
+    assert reasons == [{"single": {"left to judges": N}, "reflection": {"no judge": N}}] * 2
+
+
 async def test_penalties_are_compared_by_document_and_the_lower_one_is_better(two):
     for path in two:
         await judge(path)

@@ -47,6 +47,12 @@ async def test_who_is_clearly_behind_is_dropped(suite, tmp_path):
     assert [s.candidate for s in found.standings] == ["a", "b", "c"]
 
 
+async def test_further_measures_stand_in_the_order_of_the_candidates(suite, tmp_path):
+    runs = [await run(name, right, suite, tmp_path, epochs=2) for name, right in (("a", 5), ("b", 20))]
+    (found,) = verdicts(runs).dimensions
+    assert {tuple(mine) for mine in found.measures.values()} == {("b", "a")}
+
+
 async def test_the_same_candidate_twice_is_the_noise_floor(suite, tmp_path):
     runs = [await run(name, right, suite, tmp_path) for name, right in (("a", 28), ("a", 25), ("b", 5))]
     found = verdicts(runs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +39,6 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
         for suite, sha256 in suites
         if (found := _dimension(_of_suite(suite, sha256, results, names), spoken, again, policy, margin, seed))
     ]
-    arms = [d for result, name in zip(results, names, strict=True) for d in _arms(result, name, policy, margin, seed)]
     canaries = _canaries(
         {name: _canary_answers(data.path, one) for name, data, one in zip(names, opened, results, strict=True)}, again
     )
@@ -52,6 +51,11 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
         margin=margin,
         seed=seed,
     )
+    arms = [
+        _left_to_judges(said, {"single"} if name in heard.scored.get(suite, ()) else ())
+        for result, name in zip(results, names, strict=True)
+        for suite, said in _arms(result, name, policy, margin, seed)
+    ]
     if not dimensions and not arms and not canaries:
         raise ConfigurationError("no two of these runs share a suite of the same questions")
     conditions = {name: data.run.conditions for name, data in zip(names, opened, strict=True)}
@@ -59,7 +63,7 @@ def verdicts(runs: Sequence[Path], *, policy: Policy = "excluded", margin: float
     return Verdicts(
         candidates=tuple(name for name in names if name not in again),
         dimensions=tuple(_by_code(one, heard.scored.get(one.dimension, frozenset())) for one in dimensions),
-        arms=tuple(_by_code(one, judged) for one, judged in arms),
+        arms=tuple(arms),
         differing=differing,
         notes=(*_notes(results, names), *(spoken.notes if dimensions else ()), *heard.notes),
         canaries=tuple(canaries),
@@ -77,11 +81,14 @@ def _by_code(one: DimensionVerdict, judged: Collection[str]) -> DimensionVerdict
     said = one.sentence
     if all(standing.mean is None for standing in one.standings):
         said = "left to judges, below" if judged else "nothing was scored"
+    return replace(_left_to_judges(one, judged), sentence=said)
 
+
+def _left_to_judges(one: DimensionVerdict, judged: Collection[str]) -> DimensionVerdict:
     def told(found: Ending) -> Ending:
         return replace(found, reasons=left_to_judges(found.reasons)) if found.candidate in judged else found
 
-    return replace(one, sentence=said, endings=tuple(told(end) for end in one.endings))
+    return replace(one, endings=tuple(told(end) for end in one.endings))
 
 
 def _result(data: RunData) -> EvalResult:
@@ -166,15 +173,17 @@ def _ending(name: str, one: SuiteResult) -> Ending:
     )
 
 
-def _arms(result: EvalResult, name: str, policy: Policy, margin: float, seed: int) -> list[DimensionVerdict]:
-    """What voting or reflecting changed for one candidate."""
+def _arms(
+    result: EvalResult, name: str, policy: Policy, margin: float, seed: int
+) -> list[tuple[str, DimensionVerdict]]:
+    """(suite, what voting or reflecting changed for one candidate)."""
     found = []
     for suite in dict.fromkeys(one.suite for one in result.results):
         mine = {one.arm: one for one in result.results if one.suite == suite}
         if len(mine) > 1:
             arms = {str(arm): one for arm, one in mine.items()}
             said = verdict(_asked(f"{suite}: arms of {name}", arms, {}), policy=policy, margin=margin, seed=seed)
-            found.append(replace(said, endings=_endings(said, arms)))
+            found.append((suite, replace(said, endings=_endings(said, arms))))
     return found
 
 
@@ -241,11 +250,13 @@ def _alike(conditions: Mapping[str, Conditions]) -> dict[str, str]:
 
 
 def _notes(results: Sequence[EvalResult], names: Sequence[str]) -> list[str]:
-    notes = []
+    """What is true of several stands once."""
+    notes, by_note = list[str](), defaultdict[str, list[str]](list)
     for result, name in zip(results, names, strict=True):
         if result.validity != "valid":
             notes.append(f"{name}: these figures must not be used: {result.validity}")
         if result.partial:
             notes.append(f"{name}: incomplete: {result.partial}")
-        notes += [f"{name}: {note}" for note in result.notes]
-    return notes
+        for note in result.notes:
+            by_note[note].append(name)
+    return notes + [f"{', '.join(mine)}: {note}" for note, mine in by_note.items()]
