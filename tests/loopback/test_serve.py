@@ -40,7 +40,7 @@ def open_door(rig: Rig, *more: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def heads(process: subprocess.Popen[str]) -> list[int]:
-    """Engines that this door has started: through their leash they are its grandchildren."""
+    """Engines that this door serves with: through their leash they are its grandchildren. A look asks them, too."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -48,7 +48,11 @@ def heads(process: subprocess.Popen[str]) -> list[int]:
     below = {process.pid}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
         below |= more
-    return [pid for pid in below if words(pid)[:1] and words(pid)[0].endswith("llama-server") and is_running(pid)]
+    return [pid for pid in below if is_head(words(pid)) and is_running(pid)]
+
+
+def is_head(argv: list[str]) -> bool:
+    return bool(argv) and argv[0].endswith("llama-server") and "--port" in argv
 
 
 def words(pid: int) -> list[str]:

@@ -22,6 +22,7 @@ def test_words_stay_words_whatever_is_in_them() -> None:
 def test_a_door_that_was_closed_stays_closed_and_one_that_died_comes_back() -> None:
     made = lines()
     assert "Restart=on-failure" in made
+    assert "SuccessExitStatus=4" in made, "stopped before it was open"
     assert "StartLimitIntervalSec=0" in made, "however long the address or the other host take to come"
     assert "RestartPreventExitStatus=2" in made, "a mistake in the arguments does not mend itself"
 

@@ -19,6 +19,7 @@ WorkingDirectory={folder}
 {environment}Restart=on-failure
 RestartSec=10
 RestartPreventExitStatus=2
+SuccessExitStatus=4
 KillMode=mixed
 TimeoutStopSec=180
 
