@@ -628,3 +628,14 @@ async def test_an_address_that_is_not_ours_is_told_as_that() -> None:
         async with door.open("192.0.2.1", 8080):
             pass
     assert not isinstance(told.value, PortTaken)
+
+
+async def test_a_thousand_connections_that_say_nothing_keep_nobody_out() -> None:
+    async with house(FakeEngine()) as made:
+        host, _, port = made.url.removeprefix("http://").partition(":")
+        silent = [await asyncio.open_connection(host, int(port)) for _ in range(1100)]
+        try:
+            assert (await made.ask()).status == 200
+        finally:
+            for _, writer in silent:
+                writer.close()

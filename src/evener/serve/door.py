@@ -10,6 +10,7 @@ import errno
 import json
 import logging
 import os
+import resource
 import ssl
 import time
 from collections import Counter
@@ -55,6 +56,7 @@ COUNTLESS = frozenset({"/tokenize"})  # no model works for it
 CONNECT_WITHIN_S = 5.0
 TRIES = 3  # deployments that one request may see die before it has an answer
 DIED_PAUSE_S = 0.2
+MOST_CONNECTIONS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +262,7 @@ class Door:
     @asynccontextmanager
     async def open(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
         """Listen while in the block; yields the port. Raises PortTaken. On leaving, whatever is in flight is ended."""
+        _make_room()
         app = web.Application(client_max_size=self._settings.most_body_bytes)
         for path in POSTS:
             app.router.add_post(path, self._post)
@@ -577,6 +580,14 @@ class Door:
 def _has_turn(request: _Request) -> bool:
     turn = request.turn
     return turn.done() and not turn.cancelled() and turn.exception() is None
+
+
+def _make_room() -> None:
+    """Connections that say nothing cost a descriptor each, and the usual thousand is soon used up by one client."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, MOST_CONNECTIONS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _not_listening(host: str, port: int, fault: OSError) -> HostError:
