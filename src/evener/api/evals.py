@@ -28,13 +28,12 @@ from evener.records.evaluation import EvalAsked, EvalResult, SuiteResult
 from evener.records.events import Progress
 from evener.records.questions import Suite
 from evener.records.run import Stage, Summary
-from evener.report.evals_rows import named
+from evener.report.evals_rows import TRUNCATED_FROM, named
 
 __all__ = ["EvalAsked", "Evaluated", "evaluate", "resume"]
 
 ASKED = "eval asked"  # the fact that holds what was asked
 MOST_CONTAMINATED = 0.5  # of the answers; with more, figures of a model that does not think do not exist
-TRUNCATED_FROM = 0.02  # of the answers; from there on it is said in front
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

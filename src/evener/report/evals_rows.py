@@ -10,6 +10,7 @@ from evener.records.verdicts import Standing
 from evener.report.words import UNKNOWN, count, percent
 
 SHOWN_OUTCOMES = 3
+TRUNCATED_FROM = 0.02  # of the answers: from there on a score may be about the token limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

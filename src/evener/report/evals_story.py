@@ -9,11 +9,9 @@ from evener.records.events import Fact
 from evener.records.run import Run, Summary
 from evener.report import rows
 from evener.report.evals_parts import Evaluated
-from evener.report.evals_rows import interval, named, outcomes, points
+from evener.report.evals_rows import TRUNCATED_FROM, interval, named, outcomes, points
 from evener.report.parts import Caution, Story
 from evener.report.words import count, percent
-
-TRUNCATED_FROM = 0.02  # of the answers: from there on a score may be about the token limit
 
 
 def tell(run: Run, summary: Summary | None, facts: Sequence[Fact], found: Evaluated) -> Story:

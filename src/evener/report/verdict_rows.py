@@ -16,7 +16,7 @@ from evener.records.verdicts import (
     Preference,
     Verdicts,
 )
-from evener.report.evals_rows import ended, outcomes, p_value, points, reasons, signed, signed_interval
+from evener.report.evals_rows import TRUNCATED_FROM, ended, outcomes, p_value, points, reasons, signed, signed_interval
 from evener.report.forest import Line
 from evener.report.judges_rows import by_line, by_lines, pair_line, worth_lines
 from evener.report.parts import Caution
@@ -24,7 +24,6 @@ from evener.report.rows import condition
 from evener.report.words import UNKNOWN, count, listed, number, percent
 
 SHOWN_QUESTIONS = 6
-TRUNCATED_FROM = 0.02  # of the answers: from there on a score may be about the token limit
 CANARY = {
     "same": "answer alike",
     "within tolerance": "answer alike but for rounding",

@@ -177,11 +177,6 @@ class Design:
         """Nothing that could be answered would separate any two of these models."""
         return self.sweep is None
 
-    @property
-    def least_gap(self) -> float | None:
-        """The least observed gap that can be significant: the sweep, when the two agree on all other questions."""
-        return None if self.sweep is None else self.sweep / self.n
-
 
 def design(n: int, models: int, *, alpha: float = ALPHA) -> Design:
     """For binary scores of independent questions."""

@@ -12,8 +12,6 @@ from evener.evals.scoring import fences
 from evener.records.answers import EVIDENCE, Answer, Score
 from evener.records.questions import Question
 
-Call = dict[str, Any] | None
-
 
 def score(question: Question, answer: Answer) -> Score:
     """1 for a call that equals one of the references, in any order of its arguments; exactly one call is expected."""
