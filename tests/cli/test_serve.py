@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evener.api import door
+from evener.api import deployments, door
 from evener.api.door import Wanted
-from evener.cli import main
+from evener.cli import deploy, main
 
 RIG = '[[hosts]]\nname = "alpha"\nconnection = "local"\n'
 
@@ -122,3 +122,15 @@ def test_orders_without_a_door_say_that_there_is_none(
 ) -> None:
     assert run(monkeypatch, *order) == 3
     assert "no door is open" in told(capsys)
+
+
+def test_settings_without_a_door_are_told_to_be_of_a_door(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(deployments, "running", lambda: ["one that evener up made"])
+    monkeypatch.setattr(deployments, "is_alive", lambda one: True)
+    monkeypatch.setattr(deploy, "_show", lambda one, alive: None)
+    assert run(monkeypatch, "status", "--clients") == 0
+    assert "no door is open" in told(capsys)
+    assert run(monkeypatch, "status") == 0
+    assert "no door" not in told(capsys)

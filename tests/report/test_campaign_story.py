@@ -299,7 +299,7 @@ def test_without_answers_speed_alone_rules_nothing_out(whole_campaign: Path) -> 
     east = next(one for one in silent.contestants if one.name == "east-q8")
     assert east.word == "cannot be ruled out"
     assert east.reasons == (
-        "31 % slower than north-q4", "its answers were not judged: speed alone rules nothing out",
+        "31 % slower than north-q4", "its answers are compared with nobody's: speed alone rules nothing out",
     )  # fmt: skip
     assert silent.pareto == ()
 

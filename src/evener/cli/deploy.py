@@ -92,6 +92,8 @@ def status(
         serve.show_door(door, clients=clients)
     elif not known:
         out.print("nothing is deployed: evener up MODEL, or evener serve MODEL for a team")
+    elif clients:
+        out.print("no door is open: settings are for the door of evener serve MODEL")
     for one in known:
         _show(one, alive=deployments.is_alive(one))
 

@@ -81,7 +81,7 @@ def _word(
     if any(name in one.dropped for one in verdicts):
         return "behind in answers", reasons
     if not scored:
-        reasons.append(say("its answers were not judged: speed alone rules nothing out"))
+        reasons.append(say("its answers are compared with nobody's: speed alone rules nothing out"))
     return "cannot be ruled out", reasons
 
 
