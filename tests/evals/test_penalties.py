@@ -72,6 +72,7 @@ def test_only_segments_that_both_translated_are_compared_and_missing_ones_cost_a
     assert found.pairs[0].n == 6
     assert found.pairs[0].flips_with_policy
     other = penalty_verdict(direction(columns, failed=failed), policy="counted wrong")
+    assert other.policy == "counted wrong"
     assert [s.candidate for s in other.standings] == ["b", "a"]
 
 

@@ -70,6 +70,7 @@ def test_a_sheet_tells_scores_of_code_from_those_of_judges() -> None:
     assert by["candidate"] == "judge-1 at judge.example; judge-2 at judge.example"
     assert by["penalty"] == by["preference"] == "judge-1 at judge.example"
     assert [row["score"] for row in rows if row["kind"] == "penalty"] == ["12.5", "41.5"]
+    assert {row["policy"] for row in rows if row["kind"].startswith("penalty")} == {"excluded"}
     assert {row["judged_by"] for row in rows if row["dimension"] == "restraint"} == {""}
 
 

@@ -51,6 +51,7 @@ def penalty_verdict(asked: Direction, *, policy: Policy = "excluded", seed: int 
         dropped=tuple(name for name in order if name not in kept),
         noise=_noise(asked, columns[policy]),
         sentence="",
+        policy=policy,
     )
     return replace(found, sentence=best_sentence(found.best, found.dropped))
 

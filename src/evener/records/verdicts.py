@@ -188,6 +188,7 @@ class PenaltyVerdict:
     dropped: tuple[str, ...]  # are ruled out
     noise: float | None  # penalty between a candidate and itself, where it was asked twice
     sentence: str  # says it in one line
+    policy: Policy = "excluded"  # of segments without a translation, for pairs and noise; standings have both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,8 @@ def penalty_remarks(one: PenaltyVerdict) -> list[str]:
     lines = ["lower is better; of a pair, won and lost documents"]
     if one.noise is not None:
         lines.append(f"noise floor: {one.noise:.1f} between a candidate and itself")
+    if one.policy == "counted wrong":
+        lines.append("segments without a translation count as one critical error")
     return [*lines, *by_lines(one.judged)]
 
 

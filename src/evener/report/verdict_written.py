@@ -162,7 +162,7 @@ def _judges(by: JudgedBy | None) -> str | None:
 
 
 def _penalty_rows(one: PenaltyVerdict, found: Verdicts) -> Iterator[Row]:
-    about: Row = {"dimension": one.dimension, "judged_by": _judges(one.judged)}
+    about: Row = {"dimension": one.dimension, "judged_by": _judges(one.judged), "policy": one.policy}
     for each in one.standings:
         low, high = each.interval or (None, None)
         yield {"kind": "penalty"} | about | {
