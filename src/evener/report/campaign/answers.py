@@ -126,8 +126,8 @@ def _closest(one: DimensionVerdict) -> list[PairVerdict]:
 
 def _needed(pair: PairVerdict, say: Say) -> str:
     return say(
-        "{first} and {second} lie {gap} points apart: {needed} questions like these would find such a gap, {n} were "
-        "asked",
+        "{first} and {second} lie {gap} points apart: {needed} questions like these would find such a gap, {n} count "
+        "for both",
         first=pair.first,
         second=pair.second,
         gap=signed(pair.gap).lstrip("+-"),
