@@ -16,9 +16,10 @@ from evener.records.load import ClientCost
 from evener.report.against_parts import SideFigure
 from evener.report.campaign import written
 from evener.report.campaign.pairs import ONE, by_speed, pair
-from evener.report.campaign.parts import BlockFigure, CampaignStory, PlaceStory, Reading
+from evener.report.campaign.parts import BlockFigure, CampaignStory, NoiseFigure, PlaceStory, Reading
 from evener.report.campaign.second import second_machine
 from evener.report.campaign.story import tell
+from evener.report.campaign.told import _unsteady
 from evener.report.language import Say
 
 
@@ -466,3 +467,13 @@ def test_a_repetition_for_the_noise_is_no_layout_of_its_own(story: CampaignStory
     again = replace(cluster, id="p99", role="A again")
     alone = place(story, "north-q4", "alpha alone")
     assert [one.other for one in second_machine((alone, cluster, again), {}, Say("en"))] == [cluster.id]
+
+
+def test_a_load_that_is_not_like_itself_is_a_grave_caution(whole_campaign: Path) -> None:
+    data = campaign_reports.told(whole_campaign).story
+    steady, unsteady = (NoiseFigure(name=ONE, again=(much,), blocks=(), floor=much) for much in (0.24, 0.5))
+    said = [list(_unsteady(found, Say("en"))) for found in ([], [steady], [steady, unsteady])]
+    assert [len(one) for one in said] == [0, 0, 1]
+    assert said[2][0].grave
+    assert "differs from itself by up to 50 %" in said[2][0].text
+    assert not any("differs from itself" in one.text for one in data.cautions)

@@ -46,7 +46,7 @@ def tell(data: CampaignData, known: Known, say: Say) -> CampaignStory:
         spent_s=data.state.spent_s,
         headline=tuple(told.headline(people, say)),
         basis=tuple(told.basis(data, all_places, noises, say)),
-        cautions=tuple(told.cautions(data, known, bad, canaries, all_places, say)),
+        cautions=tuple(told.cautions(data, known, bad, canaries, all_places, noises, say)),
         contestants=people,
         places=all_places,
         second_machine=second,

@@ -25,6 +25,7 @@ from evener.report.rows import condition, results
 from evener.report.words import percent, signed_percent
 from evener.stats.paired import fewest_pairs
 
+UNSTEADY_FROM = 0.25  # what a load may differ from itself; steady machines stay within a few hundredths
 TRUNCATED_FROM = 0.02  # of the answers: from there on a score may be about the token limit
 
 
@@ -72,6 +73,7 @@ def cautions(
     troubles: Sequence[Trouble],
     canaries: Sequence[CanaryStory],
     places: Sequence[PlaceStory],
+    noises: Sequence[NoiseFigure],
     say: Say,
 ) -> list[Caution]:
     """Grave ones first."""
@@ -79,6 +81,7 @@ def cautions(
         *_unfinished(data, say),
         *_canaries(canaries),
         *_answers(known, say),
+        *_unsteady(noises, say),
         *_changed(data, say),
         *_failures(places, say),
         *_machines(places, say),
@@ -127,6 +130,17 @@ def _answers(known: Known, say: Say) -> Iterator[Caution]:
                     name=ending.candidate,
                 )
                 yield Caution(grave=True, text=text)
+
+
+def _unsteady(noises: Sequence[NoiseFigure], say: Say) -> Iterator[Caution]:
+    most = max((one.floor for one in noises if one.floor is not None), default=0.0)
+    if most >= UNSTEADY_FROM:
+        text = say(
+            "The same load differs from itself by up to {noise}: something else was at work on these machines, or they "
+            "are not steady",
+            noise=percent(most),
+        )
+        yield Caution(grave=True, text=text)
 
 
 def _changed(data: CampaignData, say: Say) -> Iterator[Caution]:
