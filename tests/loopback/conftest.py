@@ -154,7 +154,9 @@ def rig(tmp_path: Path, engine: Path, model: Path) -> Iterator[Rig]:
     environment = {**os.environ, "EVENER_STATE": str(tmp_path / "state"), "EVENER_ENGINE": str(engine)}
     made = Rig(path=path, state=tmp_path / "state", serve=first + 4, first=first, environment=environment)
     yield made
-    for one in json.loads(made.run("status", "--json").stdout)["deployments"]:  # a test that failed leaves its deployment
+    for one in json.loads(made.run("status", "--json").stdout)[
+        "deployments"
+    ]:  # a test that failed leaves its deployment
         made.run("down", one["name"])
     for process in made.started:
         if process.poll() is None:
