@@ -37,6 +37,12 @@ async def tab() -> AsyncIterator[Tab]:
         yield one
 
 
+@pytest_asyncio.fixture(loop_scope="module", autouse=True)
+async def _nothing_remembered(tab: Tab) -> None:
+    """One browser for all tests: what one of them has chosen is not the next one's."""
+    await tab.send("Network.clearBrowserCookies")
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_every_page_is_in_order(rig: Path, tab: Tab, language: str) -> None:
     async with opened(rig) as page:
