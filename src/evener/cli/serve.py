@@ -211,7 +211,7 @@ def show_door(status: DoorStatus, *, clients: bool = False) -> None:
     """The door and what is behind it; `clients` shows what to write into those."""
     out.print(f"[bold]{escape(status.url)}/v1[/] open since {status.since:%Y-%m-%d %H:%M:%S} UTC")
     for one in status.behind:
-        colour = {"ready": "green", "given up": "red"}.get(one.state, "yellow")
+        colour = "green" if one.state == "ready" else "yellow"
         out.print(
             f"  {escape(one.name)} [{colour}]{one.state}[/]: {escape(one.model)} on {escape(one.layout)}, "
             f"{one.busy} of {one.slots} slots busy, {one.context} tokens each, restarts: {one.restarts}",

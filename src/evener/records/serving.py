@@ -8,7 +8,7 @@ from typing import Literal
 
 from evener.records.deployment import Deployment
 
-BehindState = Literal["starting", "ready", "draining", "paused", "restarting", "given up"]
+BehindState = Literal["starting", "ready", "draining", "paused", "restarting"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
