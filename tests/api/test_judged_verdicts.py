@@ -134,10 +134,10 @@ async def test_what_is_true_of_several_stands_once_and_arms_say_what_was_left_to
         return answers("right", 22)(body | {"messages": body["messages"][:1]})
 
     async with scripted(Scripted(say, counts=False)) as server:
+        runs = []
         for name in ("a", "b"):
             asked = evals.EvalAsked(candidate=name, suites=(str(suite),), sha256=(), arms=("single", "reflection"))
-            await evals.evaluate(server.url, asked, report=lambda _: None)
-    runs = sorted(state.runs_folder().iterdir())
+            runs.append((await evals.evaluate(server.url, asked, report=lambda _: None)).path)
     for path in runs:
         await judge(path)
     found = verdicts(runs)

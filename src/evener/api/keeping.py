@@ -278,7 +278,7 @@ class Keeper:
 
     async def _died(self, error: EvenerError, *, lived_s: float) -> None:
         """Keep what is known of it, and decide where it comes up next."""
-        host = await self._lost_host() or getattr(error, "host", None)
+        host = getattr(error, "host", None) or await self._lost_host()
         self._deaths.add(Death(at_s=time.monotonic(), lived_s=lived_s, why=error.message, host=host))
         bundle = await asyncio.to_thread(self._bundle, error, host)
         self._fact("death behind the door", {"name": self.post.name, "why": error.message, "bundle": bundle})
@@ -295,11 +295,13 @@ class Keeper:
             self._is("restarting", why=told)
 
     async def _lost_host(self) -> str | None:
-        """A host of this layout that cannot be reached now."""
-        with suppress(EvenerError):
-            await self.post.planned.rig.scan(within_s=LOOK_WITHIN_S)
-        lost = self.post.planned.rig.out_of_reach()
-        return next((host for host in self.post.candidate.hosts if host in lost), None)
+        """A host of this layout that does not answer now."""
+        try:
+            scan = await self.post.planned.rig.scan(within_s=LOOK_WITHIN_S)
+        except EvenerError:
+            return None
+        seen = [host for name in self.post.candidate.hosts if (host := scan.host(name)) is not None]
+        return next((host.name for host in seen if host.connection == "ssh" and host.machine_id is None), None)
 
     def _bundle(self, error: EvenerError, host: str | None) -> str | None:
         """A folder with what is known of this death; None when it cannot be written."""
