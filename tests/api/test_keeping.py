@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,6 +17,7 @@ import pytest
 from evener.api import keeping
 from evener.api.keeping import Care, Keeper, Post
 from evener.errors import ChildDied, EvenerError, HostBusy, HostError, LoadFailed, ModelMissing
+from evener.records.card import Scan
 from evener.records.plan import Candidate, Command, Predicted, Value, Workload
 from evener.records.serving import Behind
 from evener.serve import health
@@ -44,13 +46,14 @@ CLUSTER, ALPHA = candidate("cluster", "alpha", "beta"), candidate("alpha", "alph
 
 
 def post(here: Candidate = CLUSTER, **more: Any) -> Post:
-    async def scan(**_more: object) -> None: ...
+    async def scan(**_more: object) -> Scan:
+        return Scan(taken_at=datetime(2026, 1, 2, tzinfo=UTC), hosts=(), devices=())
 
     planned = SimpleNamespace(
         plan=SimpleNamespace(workload=Workload(users=2, context=1024), candidates=(CLUSTER, ALPHA)),
         weights=SimpleNamespace(file_bytes=1, name="fake"),
         scan=SimpleNamespace(hosts=()),
-        rig=SimpleNamespace(scan=scan, out_of_reach=dict),
+        rig=SimpleNamespace(scan=scan),
     )
     known: dict[str, Any] = {"name": "fake", "model": "fake", "spec": "fake", "asked": "cluster"}
     return Post(**(known | more), planned=cast(Any, planned), candidate=here)
