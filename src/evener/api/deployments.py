@@ -25,8 +25,12 @@ from evener.records.deployment import Deployment
 from evener.records.plan import Candidate
 from evener.together import until
 
+DOOR = deployments.DOOR
+
 __all__ = [
+    "DOOR",
     "checked",
+    "door_supervisor",
     "down",
     "follow",
     "is_alive",
@@ -168,6 +172,11 @@ async def follow(name: str, what: str = "follow") -> AsyncIterator[Message]:
 def supervisor(name: str) -> int | None:
     """The pid of the supervisor that runs this deployment now, None when there is none."""
     return deployments.supervisor(name)
+
+
+def door_supervisor() -> int | None:
+    """The pid of the process that holds the door of `evener serve` open, None when there is none."""
+    return deployments.door_supervisor()
 
 
 def supervisor_log(name: str) -> Path:

@@ -48,7 +48,6 @@ from evener.serve.metrics import CardNow
 from evener.state import runs_folder, state_folder
 from evener.together import background, to_the_end, until
 
-DOOR = "door"  # the name under which its supervisor is found
 WRITE_EVERY_S = 10.0
 WATCH_EVERY_S = 15.0
 REVOKED_WITHIN_S = 0.5
@@ -179,7 +178,7 @@ class Machines:
         for machine, host in wanted.items():
             if machine not in self._held:
                 with ExitStack() as held:
-                    held.enter_context(locks.hold(state_folder() / "locks", machine, what=host, owner=DOOR))
+                    held.enter_context(locks.hold(state_folder() / "locks", machine, what=host, owner=deployments.DOOR))
                     self._held[machine] = held.pop_all()
         self._needed[name] = set(wanted)
         for machine in self._held.keys() - set().union(*self._needed.values()):
@@ -257,7 +256,10 @@ async def serve(
 
     await _hosts_there(rig, within_s=options.wait_for_hosts_s, report=report)
     found = await posts(rig, wanted, report=report)
-    with locks.hold(state_folder() / "locks", DOOR, what="the door", owner=DOOR), closing(Machines()) as held:
+    with (
+        locks.hold(state_folder() / "locks", deployments.DOOR, what="the door", owner=deployments.DOOR),
+        closing(Machines()) as held,
+    ):
         for post in found:
             require_engines(post.planned, post.candidate.hosts)
             held.hold(post.name, machines(post.planned, post.candidate.hosts))
@@ -535,11 +537,6 @@ def _tls(files: tuple[Path, Path]) -> ssl.SSLContext:
     return context
 
 
-def supervisor() -> int | None:
-    """The pid of the process that holds the door open; None when there is none."""
-    return locks.holder_pid(state_folder() / "locks", DOOR)
-
-
 async def status() -> DoorStatus:
     """What the door says of itself. Raises HostError where there is none."""
     return from_data(DoorStatus, (await _said("status"))["deployment"], source="the door")
@@ -571,11 +568,11 @@ async def _said(what: str, **more: str | float | None) -> Message:
 
 async def close() -> None:
     """Ask the door to end, and wait until it has. Raises HostError where there is none, or it does not end in time."""
-    if (pid := supervisor()) is None:
+    if (pid := deployments.door_supervisor()) is None:
         raise HostError("no door is open", hint="evener status")
 
     async def is_gone() -> bool | None:
-        return True if supervisor() is None else None
+        return True if deployments.door_supervisor() is None else None
 
     async for _message in ask(socket(), "down"):
         pass

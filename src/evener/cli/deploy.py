@@ -116,10 +116,13 @@ def down(name: Name = None, as_json: Json = False) -> None:
 
     The door that `evener serve` opened is called `door`, and closes when nothing else is named or runs.
     """
-    from evener.api import deployments, door
+    from evener.api import deployments
     from evener.cli.live import LiveView
 
-    if name == door.DOOR or (name is None and door.supervisor() and not deployments.running()):
+    is_door = name is None and not deployments.running() and deployments.door_supervisor() is not None
+    if is_door or name == deployments.DOOR:
+        from evener.api import door  # here: what stands behind it takes half a second to import
+
         run_async(door.close())
         out.print("the door is closed, and everything behind it is down")
         return

@@ -15,6 +15,7 @@ from evener.records.deployment import Deployment
 from evener.state import deployments_folder, state_folder
 
 RECORD, SOCKET = "deployment.json", "control.sock"
+DOOR = "door"  # the name, and the lock, of what `evener serve` opens
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
@@ -98,3 +99,8 @@ def is_alive(deployment: Deployment) -> bool:
 def supervisor(name: str) -> int | None:
     """The pid of the supervisor that runs this deployment now."""
     return locks.holder_pid(state_folder() / "locks", lock_key(name))
+
+
+def door_supervisor() -> int | None:
+    """The pid of the process that holds the door open, in which everything behind it lives."""
+    return locks.holder_pid(state_folder() / "locks", DOOR)

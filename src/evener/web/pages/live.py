@@ -62,7 +62,7 @@ async def whole(request: Request, on: str = "") -> HTMLResponse:
 async def door_now(request: Request) -> HTMLResponse:
     """What `evener serve` holds open, as it is now; nothing where there is none."""
     found = None
-    if door.supervisor() is not None:
+    if deployments.door_supervisor() is not None:
         with suppress(HostError):
             found = await door.status()
     return ui_of(request).page(request, "door.html.j2", door=found)

@@ -64,3 +64,10 @@ setInterval(() => document.querySelectorAll("details[hx-get][open]").forEach((lo
 const reachable = () => document.querySelectorAll(".scroll").forEach((wide) => { if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0; else wide.removeAttribute("tabindex"); });
 for (const name of ["htmx:afterSwap", "htmx:sseMessage"]) document.addEventListener(name, reachable);
 for (const name of ["load", "resize"]) addEventListener(name, reachable);
+// A form that was just put in, and is sent before htmx has taken it in, would leave the page.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || !event.target.matches("[hx-post], [hx-get]")) return;
+  event.preventDefault();
+  htmx.process(event.target);
+  event.target.requestSubmit(event.submitter);
+});
