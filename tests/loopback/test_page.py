@@ -178,7 +178,8 @@ async def read(at: Visitor, rig: Rig) -> None:
 
 async def stop(at: Visitor) -> None:
     await at.open("/deploy/demo")
-    await at.click("button.danger")
+    # its part of the page comes anew while it is read: a click on the old one is lost, as a person's would be
+    await at.until("(document.querySelector('button.danger').click(), document.getElementById('ask').open)")
     await at.agree()
     await at.sees("freed", within_s=LOADED_WITHIN_S)
     await at.sees("its supervisor has ended", within_s=LOADED_WITHIN_S)

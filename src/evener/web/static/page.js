@@ -8,7 +8,7 @@ document.addEventListener("htmx:confirm", (event) => {
   dialog.querySelector("p").textContent = question;
   dialog.returnValue = "no";
   dialog.onclose = () => { if (dialog.returnValue === "yes") event.detail.issueRequest(true); };
-  dialog.showModal();
+  if (!dialog.open) dialog.showModal();
 });
 // A server that was away may be another one now: the page is asked for anew, with whatever its address carries.
 const banner = document.getElementById("offline"), away = banner.textContent;
