@@ -7,7 +7,12 @@ document.addEventListener("htmx:confirm", (event) => {
   const dialog = document.getElementById("ask");
   dialog.querySelector("p").textContent = question;
   dialog.returnValue = "no";
-  dialog.onclose = () => { if (dialog.returnValue === "yes") event.detail.issueRequest(true); };
+  dialog.onclose = () => {
+    if (dialog.returnValue !== "yes") return;
+    const asked = event.detail.elt, path = asked.getAttribute("hx-post");
+    if (asked.isConnected || !path) event.detail.issueRequest(true);
+    else htmx.ajax("POST", path, {source: document.body, swap: "none"});  // its part of the page came anew meanwhile
+  };
   if (!dialog.open) dialog.showModal();
 });
 // A server that was away may be another one now: the page is asked for anew, with whatever its address carries.
