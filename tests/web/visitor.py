@@ -51,6 +51,7 @@ class Visitor:
 
     async def click(self, selector: str) -> None:
         await self.until(f"document.querySelector({json.dumps(selector)})")
+        await asyncio.sleep(0.5)  # nobody clicks before a part of the page that has just come is taken in
         await self.tab.tell(f"document.querySelector({json.dumps(selector)}).click()")
 
     async def agree(self) -> None:
