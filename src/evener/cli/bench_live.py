@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.markup import escape
 from rich.text import Text
 
 from evener.cli.console import LINE_EVERY_S, err
+from evener.cli.redrawn import Redrawn
 
 if TYPE_CHECKING:
     from evener.records.events import Progress
     from evener.records.load import Level, Request, UsersResult
 
-REDRAWS_PER_S = 4
 
-
-class UsersLive(AbstractContextManager["UsersLive"]):
+class UsersLive(Redrawn):
     """A context manager; its `report`, `request` and `level` are for the measurement. It writes to standard error."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -31,19 +27,7 @@ class UsersLive(AbstractContextManager["UsersLive"]):
         self._begun_at = time.monotonic()
         self._told: dict[str, float] = {}
         self._tokens, self._failed = 0, 0  # of what is going on now
-        self._live = self._made() if not quiet and err.is_terminal else None
-
-    def __enter__(self) -> UsersLive:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._live:
-            self._live.stop()
-
-    def _made(self) -> Live:
-        return Live(console=err, refresh_per_second=REDRAWS_PER_S, transient=True, get_renderable=self._shown)
+        super().__init__(err, quiet=quiet)
 
     def report(self, progress: Progress) -> None:
         if self._progress is None or self._progress.what != progress.what:

@@ -6,30 +6,27 @@ import json
 import re
 import sys
 import time
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from evener.cli.console import LINE_EVERY_S, err
+from evener.cli.redrawn import Redrawn
 
 if TYPE_CHECKING:
     from evener.edges.control import Message
 
-REDRAWS_PER_S = 4
 _AGES = re.compile(r"\d+ MiB|, for [\d.]+ min|^[^:]*: ")  # what differs between two loads of one caution
 BAR_WIDTH = 30
 COUNTED_TO = 10_000  # what is more is bytes: nobody reads those
 COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "does not fit": "yellow", "skipped": "dim"}
 
 
-class CampaignView(AbstractContextManager["CampaignView"]):
+class CampaignView(Redrawn):
     """Shows a session's messages on standard error. With `as_json`, all but progress are lines on standard output."""
 
     def __init__(self, *, as_json: bool = False) -> None:
@@ -38,19 +35,7 @@ class CampaignView(AbstractContextManager["CampaignView"]):
         self._now = ""
         self._told: dict[str, float] = {}
         self._cautions: set[str] = set()
-        self._live = self._made() if not as_json and err.is_terminal else None
-
-    def __enter__(self) -> CampaignView:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._live:
-            self._live.stop()
-
-    def _made(self) -> Live:
-        return Live(console=err, refresh_per_second=REDRAWS_PER_S, transient=True, get_renderable=self._shown)
+        super().__init__(err, quiet=as_json)
 
     def show(self, message: Message) -> None:
         if self._as_json:
