@@ -13,11 +13,11 @@ from rich.console import Console, RenderableType
 
 from evener.cli.first_screen import next_command, screen
 from evener.cli.scan_view import memory_bar, order_view, scan_view
-from evener.cli.words import age
 from evener.records.card import Card, Holder
 from evener.records.plan import Value
 from evener.records.rig import CardRules, Host, Link, Resident, Rig
 from evener.records.speed import CardMeasured, DeviceSpeed
+from evener.report.words import age
 from evener.scan.take import Door
 from evener.testing.fake_linux import fake_linux
 from tests import case_one, rigs

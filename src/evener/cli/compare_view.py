@@ -8,10 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from evener.campaign.predict import hours, total
-from evener.cli.console import fitted, gib, out, widest
-from evener.cli.words import count, figure
+from evener.cli.console import fitted, out, widest
+from evener.cli.words import count
 from evener.records.campaign import Campaign, Fetch, Schedule, Visit
 from evener.records.rig import Rig
+from evener.report.words import figure, gib
 
 LOAD, ALL, FULLEST, RATE = "load", "all", "fullest\ncard", "one user\ntok/s"
 NAME_WIDTH, PLACE_WIDTH = 30, 20

@@ -64,15 +64,6 @@ def show_error(error: EvenerError) -> None:
         err.print(f"[bold]hint:[/] {escape(error.hint)}", soft_wrap=True)
 
 
-def gib(count: int | None) -> str:
-    """Bytes for people: "12.3 GiB", "512 MiB", "?" for unknown."""
-    if count is None:
-        return "?"
-    if abs(count) >= 1 << 30:
-        return f"{count / (1 << 30):.1f} GiB"
-    return f"{count / (1 << 20):.0f} MiB"
-
-
 def fitted(build: Callable[[Collection[str]], Table], optional: Sequence[str]) -> Table:
     """The table with as many of its `optional` columns as have room, the first of them dropped first; it says which.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from evener.cli.console import err, gib, out, progress_bar, run_async, show_json
+from evener.cli.console import err, out, progress_bar, run_async, show_json
 from evener.cli.options import RigFile
 from evener.errors import Interrupted
 from evener.records.capability import (
@@ -21,6 +21,7 @@ from evener.records.capability import (
     RigEngines,
     WorkerFound,
 )
+from evener.report.words import gib
 
 app = typer.Typer(
     help="Get llama.cpp, carry it to other hosts, list what is there, prove that it works.", no_args_is_help=True

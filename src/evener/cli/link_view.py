@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from evener.cli.words import age
 from evener.records.card import Scan
 from evener.records.link import Interface, LinkMeasured, Measured, Payload
 from evener.records.rig import Link, Rig
+from evener.report.words import age
 
 SHOWN_HOP_BYTES = 16 << 10  # an activation of a model 4096 wide, in F32
 

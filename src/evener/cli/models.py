@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from evener.cli.console import err, gib, out, progress_bar, run_async, show_json
+from evener.cli.console import err, out, progress_bar, run_async, show_json
 from evener.cli.options import RigFile
+from evener.report.words import gib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from evener.cli.console import fitted, gib, out, widest
+from evener.cli.console import fitted, out, widest
 from evener.cli.words import count, spread
 from evener.dialects.shell_line import shell_line
 from evener.records.plan import Predicted
+from evener.report.words import gib
 
 if TYPE_CHECKING:
     from evener.records.plan import Candidate, DevicePlan, Plan, Workload

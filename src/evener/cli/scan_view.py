@@ -9,15 +9,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evener.cli.console import gib
 from evener.cli.link_view import link_lines
-from evener.cli.words import age, count
+from evener.cli.words import count
 from evener.records.card import Card, Device, Holder, HostSeen, Scan
 from evener.records.plan import Value
 from evener.records.rig import Rig
 from evener.report.cells import Fitted
 from evener.report.cells import table as table_of
 from evener.report.cells import text as text_of
+from evener.report.words import age, gib
 
 NARROW = 100
 LEGEND = Text("█ held   ▓ held by nobody we can name   ▒ kept by the driver   ░ free", style="dim")

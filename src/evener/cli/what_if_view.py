@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from evener.cli.console import fitted, gib, out, widest
+from evener.cli.console import fitted, out, widest
 from evener.cli.plan_view import NAME_WIDTH, TIGHT, TIGHT_MARK
 from evener.cli.words import count, spread
 from evener.records.whatif import PlanAnswer, Point, WhatIf
+from evener.report.words import gib
 
 SLOW_MARK = "!"
 

@@ -21,6 +21,26 @@ def size(count: int | None) -> str:
     return f"{count / _KIB:.1f} KiB"
 
 
+def gib(count: int | None) -> str:
+    """Memory for people: "12.3 GiB", "512 MiB", "?" for unknown."""
+    if count is None:
+        return "?"
+    return f"{count / _GIB:.1f} GiB" if abs(count) >= _GIB else f"{count / _MIB:.0f} MiB"
+
+
+def age(seconds: float) -> str:
+    """ "40 s", "12 min", "3 h", "5 d": one unit is enough to tell yesterday's test from a neighbour at work."""
+    for size_s, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size_s:
+            return f"{seconds / size_s:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def figure(value: float) -> str:
+    """One digit behind the point where it means something."""
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
 def number(value: float | None) -> str:
     """About three figures: 0.85, 8.41, 34.2, 120."""
     if value is None:

@@ -19,9 +19,9 @@ from evener.records.deployment import Deployment
 from evener.records.events import Fact, Progress
 from evener.records.plan import Workload
 from evener.records.verification import CardCheck, FreedCheck
+from evener.report.words import gib
 from evener.together import until
 from evener.web.app import Ui, form, say_of, ui_of
-from evener.web.words import gib
 
 router = APIRouter()
 

@@ -18,9 +18,10 @@ from evener.plan.links import PRESETS
 from evener.plan.what_if import Asked
 from evener.records.plan import Candidate, Share
 from evener.records.whatif import PlanAnswer
+from evener.report.words import figure, gib
 from evener.web.app import ui_of
 from evener.web.now import Now
-from evener.web.words import figure, gib, spread
+from evener.web.words import spread
 
 router = APIRouter()
 

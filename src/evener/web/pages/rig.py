@@ -13,8 +13,8 @@ from evener.records.deployment import Deployment
 from evener.records.link import LinkMeasured, Measured
 from evener.records.rig import Link, Rig
 from evener.report.language import Say
+from evener.report.words import age, figure, gib
 from evener.web.app import say_of, ui_of
-from evener.web.words import age, figure, gib
 
 router = APIRouter()
 

@@ -14,9 +14,9 @@ from evener.api import campaign_reports, runs, side_by_side, store
 from evener.edges.run_folder import RunData
 from evener.errors import NameUnknown
 from evener.report.parts import RunRow
+from evener.report.words import gib
 from evener.state import runs_folder
 from evener.web.app import language, ui_of
-from evener.web.words import gib
 
 router = APIRouter()
 
